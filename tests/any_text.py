@@ -74,13 +74,11 @@ def server_log_cases(numbers: Iterator[int]) -> Iterator[Case]:
             for value in _TEXT_ODD:
                 number = next(numbers)
                 host = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}:{40000 + number % 20000}"
-                own = {one: text.format(host=host, number=number % 30) for one, text in _REFUSAL.items()} | {
-                    name: value
-                }
+                own = {one: text.format(host=host, number=number % 30) for one, text in _REFUSAL.items()}
+                own[name] = value
                 moment = START + timedelta(milliseconds=number)
                 time = f"{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}"
                 yield Case(f"{name} = {value!r}", [template.format(time=time, host=host, **own).encode()])
     # A failed login at the end of a live server.log waits for the record after it.
-    yield Case(
-        "an end", [f"[{START:%Y-%m-%d %H:%M:%S},999] INFO Kafka server is ready (kafka.server.KafkaServer)\n".encode()]
-    )
+    end = f"[{START:%Y-%m-%d %H:%M:%S},999] INFO Kafka server is ready (kafka.server.KafkaServer)\n"
+    yield Case("an end", [end.encode()])

@@ -88,12 +88,8 @@ def paths(value: Any, start: Path_ = ()) -> Iterator[Path_]:
     """Give the places of a document, of each list the first element."""
     if start:
         yield start
-    inner: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(value, dict):
-        inner = value.items()
-    elif isinstance(value, list) and value:
-        inner = [(0, value[0])]
-    for name, one in inner:
+    items = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for name, one in items:
         yield from paths(one, (*start, name))
 
 
@@ -145,9 +141,8 @@ def _shortened(value: Any) -> Any:
         return {name: _shortened(one) for name, one in value.items()}
     if not isinstance(value, list):
         return value
-    ranges = [
-        one for one in value if isinstance(one, dict) and one.get("apiKey") in _KEPT_RANGES and "minVersion" in one
-    ]
+    of_apis = [one for one in value if isinstance(one, dict) and "minVersion" in one]
+    ranges = [one for one in of_apis if one.get("apiKey") in _KEPT_RANGES]
     return [_shortened(one) for one in ranges or value[:_LONGEST_LIST]]
 
 
@@ -166,11 +161,8 @@ def owned(value: Any, number: int) -> Any:
     if not isinstance(value, dict):
         return value
     own = {"groupId": f"g{number}", "memberId": f"m{number}", "leader": f"m{number}", "generationId": 1}
-    own |= (
-        {"groups": [f"g{number}"]}
-        if isinstance(value.get("groups"), list) and isinstance(value["groups"][0], str)
-        else {}
-    )
+    if isinstance(value.get("groups"), list) and isinstance(value["groups"][0], str):
+        own["groups"] = [f"g{number}"]
     return {name: own[name] if name in own and one is not None else owned(one, number) for name, one in value.items()}
 
 
@@ -207,13 +199,9 @@ class Change(NamedTuple):
 def case_of(change: Change, number: int) -> Case:
     """Make a case: the changed record among those that make its value count."""
     known = templates()
-    order = [(change.api, change.version)]
-    if change.api == "JOIN_GROUP":
-        order += [("SYNC_GROUP", 5 if change.version > 6 else 3)]
-    elif change.api == "SYNC_GROUP":
-        order = [("JOIN_GROUP", 9 if change.version > 4 else 3), *order]
-    elif change.api == "API_VERSIONS":
-        order += [("METADATA", 12)]
+    before = {"SYNC_GROUP": [("JOIN_GROUP", 9 if change.version > 4 else 3)]}
+    after = {"JOIN_GROUP": [("SYNC_GROUP", 5 if change.version > 6 else 3)], "API_VERSIONS": [("METADATA", 12)]}
+    order = [*before.get(change.api, ()), (change.api, change.version), *after.get(change.api, ())]
     records = []
     connection, first_id = _connection(change, number)
     for at, key in enumerate(order):
@@ -240,11 +228,7 @@ def _shown(value: Any) -> str:
 
 
 def single_changes(how_many: Callable[[str, int, Path_], int]) -> Iterator[Change]:
-    """Change every field of every API and version, one at a time.
-
-    Args:
-        how_many: how many of a field's odd values are taken, by API, version and place; others of each field.
-    """
+    """Change every field of every API and version, one at a time; `how_many` odd values of each, others of each field."""
     numbers = count()
     for (api, version), document in templates().items():
         for path in paths(document):

@@ -81,14 +81,14 @@ def _keep(session: Any, name: str, rows: Any) -> None:
 
 
 def _make(session: Any, name: str, query: str) -> None:
-    statement = (
-        f"CREATE OR REPLACE TEMP VIEW {name} AS {query}"  # one of a DataFrame could not be read twice in a query
-    )
+    # one of a DataFrame could not be read twice in a query
+    statement = f"CREATE OR REPLACE TEMP VIEW {name} AS {query}"
     session.sql(statement) if not isinstance(session, SparkSession) else session.connection.execute(statement)
 
 
 def _no_rows(name: str, on_spark: bool) -> str:
     columns = table_specs()[name].columns
-    if on_spark:
-        return f"SELECT {', '.join(f'CAST(NULL AS {one.type}) AS `{one.name}`' for one in columns)} WHERE false"
-    return f"SELECT {', '.join(f'CAST(NULL AS {duckdb_type(one.type)}) AS {quoted_name(one.name)}' for one in columns)} WHERE false"
+    names = [f"`{one.name}`" if on_spark else quoted_name(one.name) for one in columns]
+    types = [one.type if on_spark else duckdb_type(one.type) for one in columns]
+    nothing = (f"CAST(NULL AS {kind}) AS {name}" for kind, name in zip(types, names, strict=True))
+    return f"SELECT {', '.join(nothing)} WHERE false"

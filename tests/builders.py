@@ -1,8 +1,7 @@
 """Request-log records of every generation, made from plain arguments.
 
 `json_record(api="METADATA", client_id=None)` and its sisters return one record's bytes with its newline; what is not
-given has a plain default. No released broker logs request header v3, so those headers come from the protocol's own
-codec: encoded to a frame, decoded again, and printed in the JSON shape of brokers since 2.8.
+given has a plain default.
 """
 
 import json
@@ -11,9 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_clientinfo.protocol import (
-    api_key,
-)
+from kafka_clientinfo.protocol import api_key
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -89,32 +86,20 @@ def _timestamp(at: float | str) -> str:
 def json_record(**fields: Any) -> bytes:
     """2.8 and newer."""
     record = Completed(**fields)
-    header = record.header or {
-        "requestApiKey": record.key,
-        "requestApiVersion": record.version,
-        "correlationId": record.correlation_id,
-        "clientId": record.client_id,
-    }
+    header: dict[str, Any] = {"requestApiKey": record.key, "requestApiVersion": record.version}
+    header = record.header or header | {"correlationId": record.correlation_id, "clientId": record.client_id}
     document = {
         "isForwarded": record.is_forwarded,
-        "requestHeader": header
-        | {"requestApiKeyName": record.api}
-        | ({"requestApiVersionDeprecated": True} if record.deprecated else {}),
+        "requestHeader": header | {"requestApiKeyName": record.api} | (
+            {"requestApiVersionDeprecated": True} if record.deprecated else {}),
         "request": {} if record.request is None else record.request,
-        "response": "" if record.response is None else record.response,
-        "connection": record.connection,
-        "totalTimeMs": record.total,
-        "requestQueueTimeMs": record.queue,
-        "localTimeMs": record.local,
-        "remoteTimeMs": record.remote,
-        "throttleTimeMs": record.throttle,
-        "responseQueueTimeMs": record.response_queue,
-        "sendTimeMs": record.send,
-        "securityProtocol": record.security_protocol,
-        "principal": record.principal,
+        "response": "" if record.response is None else record.response, "connection": record.connection,
+        "totalTimeMs": record.total, "requestQueueTimeMs": record.queue, "localTimeMs": record.local,
+        "remoteTimeMs": record.remote, "throttleTimeMs": record.throttle, "responseQueueTimeMs": record.response_queue,
+        "sendTimeMs": record.send, "securityProtocol": record.security_protocol, "principal": record.principal,
         "listener": record.listener,
         "clientInformation": dict(zip(("softwareName", "softwareVersion"), record.software or ("", ""), strict=True)),
-    }
+    }  # fmt: skip
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return record.line(text[:-1] + record.extra + "}")
 

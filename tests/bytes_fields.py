@@ -10,23 +10,17 @@ from kafka_clientinfo.errors import TableSpecError
 
 @dataclass(frozen=True, slots=True)
 class BytesField:
-    """A field of type bytes.
-
-    Attributes:
-        api: Kafka's name of the API.
-        message: request or response.
-        field: path of the field in it.
-        self_describing: versions whose message tells how the bytes are to be read, such as `7+`.
-        gap: versions that need what was said before, empty where there are none.
-        read_by: what tells how the bytes are to be read.
-    """
+    """A field of type bytes: Kafka's name of the API, request or response, and the field's path in it."""
 
     api: str
     message: str
     field: str
     self_describing: str
+    """Versions whose message tells how the bytes are to be read, such as `7+`."""
     gap: str
+    """Versions that need what was said before, empty where there are none."""
     read_by: str
+    """What tells how the bytes are to be read."""
 
 
 @lru_cache(maxsize=1)

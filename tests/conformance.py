@@ -73,18 +73,16 @@ def markdown() -> str:
             tests[mark.document, number].append(mark)
     parts = [_HEAD.rstrip()]
     for document, found in statements().items():
+        head = [f"## {document}", "", "| no. | statement | held in | tests |", "|---|---|---|---|"]
         rows = [_row(number, entry, tests[document, number]) for number, entry in found.items()]
-        parts.append(
-            "\n".join([f"## {document}", "", "| no. | statement | held in | tests |", "|---|---|---|---|", *rows])
-        )
+        parts.append("\n".join([*head, *rows]))
     return "\n\n".join(parts) + "\n"
 
 
 def _row(number: int, entry: dict[str, str], tests: list[Mark]) -> str:
     says = entry["says"] + (f". *Here:* {entry['otherwise']}" if "otherwise" in entry else "")
-    named = [
-        f"`{mark.file.removeprefix('tests/')}::{mark.test}`{f' ({mark.case})' if mark.case else ''}" for mark in tests
-    ]
+    cases = [(f"{mark.file.removeprefix('tests/')}::{mark.test}", mark.case) for mark in tests]
+    named = [f"`{test}`{f' ({case})' if case else ''}" for test, case in cases]
     return f"| {number} | {says} | `{entry['where']}` | {', '.join(named)} |"
 
 

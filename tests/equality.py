@@ -21,18 +21,9 @@ _OF_PARTS = ("ingested_files", "topic_mentions", "runs", "what_changed")
 COMPARED = [name for name in relation_specs() if name not in _OF_PARTS and not name.endswith("_parts")]
 """Tables and views; a table that sums up what a run read, and what the newest run brought, depend on the parts in which logs were read."""
 ACCOUNT = (
-    "records",
-    "requests",
-    "rejected",
-    "ignored",
-    "first_logged_at",
-    "last_logged_at",
-    "step_back_ms",
-    "bytes_ingested",
-    "pending_bytes",
-    "covers_broker_start",
-    "broker_events",
-)
+    "records", "requests", "rejected", "ignored", "first_logged_at", "last_logged_at", "step_back_ms", "bytes_ingested",
+    "pending_bytes", "covers_broker_start", "broker_events",
+)  # fmt: skip
 
 
 def assert_same_tables(spark: Any, found: Path | str, expected: Path | str, names: Iterable[str] = COMPARED) -> None:

@@ -21,31 +21,11 @@ from tests.engines import SparkSession, collected, on
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {
-    "AV": 18,
-    "ADD_PARTITIONS_TO_TXN": 24,
-    "LIST_OFFSETS": 2,
-    "BROKER_HEARTBEAT": 63,
-    "METADATA": 3,
-    "FETCH": 1,
-    "PRODUCE": 0,
-    "SASL": 17,
-    "SASL_AUTHENTICATE": 36,
-    "FIND_COORDINATOR": 10,
-    "INIT_PRODUCER_ID": 22,
-    "UPDATE_METADATA": 6,
-    "JOIN": 11,
-    "ALIVE": 12,
-    "LEAVE": 13,
-    "SYNC": 14,
-    "DESCRIBE": 15,
-    "HEARTBEAT": 68,
-    "SHARE": 76,
-    "STREAMS": 88,
-    "TELEMETRY": 71,
-    "PUSH": 72,
-    "COMMIT": 8,
-    "CREATE_TOPICS": 19,
-}
+    "AV": 18, "ADD_PARTITIONS_TO_TXN": 24, "LIST_OFFSETS": 2, "BROKER_HEARTBEAT": 63, "METADATA": 3, "FETCH": 1,
+    "PRODUCE": 0, "SASL": 17, "SASL_AUTHENTICATE": 36, "FIND_COORDINATOR": 10, "INIT_PRODUCER_ID": 22,
+    "UPDATE_METADATA": 6, "JOIN": 11, "ALIVE": 12, "LEAVE": 13, "SYNC": 14, "DESCRIBE": 15, "HEARTBEAT": 68,
+    "SHARE": 76, "STREAMS": 88, "TELEMETRY": 71, "PUSH": 72, "COMMIT": 8, "CREATE_TOPICS": 19,
+}  # fmt: skip
 ZERO = "A" * 22
 
 
@@ -57,35 +37,15 @@ def request(connection: str, seconds: float, api: str = "METADATA", version: int
     """A row of `requests`; `seconds` after START, on a plaintext listener of a modern broker."""
     key = API_KEYS[api]
     row: dict[str, Any] = {
-        "cluster": "c",
-        "broker": "b",
-        "file_id": "f",
-        "ingested_at": START,
-        "logged_at": at(seconds),
-        "started_at": at(seconds),
-        "connection_id": connection,
-        "remote_host": "10.0.0.9",
-        "remote_port": 40000,
-        "listener": "PLAINTEXT",
-        "security_protocol": "PLAINTEXT",
-        "principal": "User:ANONYMOUS",
-        "api_key": key,
-        "api_name": api_name(key),
-        "api_version": version,
-        "header_version": request_header_version(key, version),
-        "correlation_id": int(seconds),
-        "client_id": "app",
-        "client_software_name": "unknown",
-        "client_software_version": "unknown",
-        "is_forwarded": False,
-        "is_duplicate": False,
-        "api_version_deprecated": False,
-        "error_code": 0 if api == "AV" else None,
-        "throttle_time_ms": 0.0,
-        "log_generation": "json",
-        "log_level": "DEBUG",
-        "request": "{}" if api == "AV" else None,
-    }
+        "cluster": "c", "broker": "b", "file_id": "f", "ingested_at": START, "logged_at": at(seconds),
+        "started_at": at(seconds), "connection_id": connection, "remote_host": "10.0.0.9", "remote_port": 40000,
+        "listener": "PLAINTEXT", "security_protocol": "PLAINTEXT", "principal": "User:ANONYMOUS", "api_key": key,
+        "api_name": api_name(key), "api_version": version, "header_version": request_header_version(key, version),
+        "correlation_id": int(seconds), "client_id": "app", "client_software_name": "unknown",
+        "client_software_version": "unknown", "is_forwarded": False, "is_duplicate": False,
+        "api_version_deprecated": False, "error_code": 0 if api == "AV" else None, "throttle_time_ms": 0.0,
+        "log_generation": "json", "log_level": "DEBUG", "request": "{}" if api == "AV" else None,
+    }  # fmt: skip
     unknown = set(given) - set(table_spec("requests").column_names)
     assert not unknown, unknown
     return row | given
@@ -146,12 +106,9 @@ def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
     numbers = dict.fromkeys(("bytes_ingested", "size_on_disk", "records", "requests"), 1)
     numbers |= dict.fromkeys(("first_record_offset", "pending_bytes", "rejected"), 0)
     texts = dict.fromkeys(("path", "broker", "resume_hash", "batch_id"), "x")
-    common = (
-        {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0, "broker_events": []}
-        | numbers
-        | texts
-    )
-    return frame(spark, "ingested_files", [common | row for row in rows])
+    numbers |= {"compressed": False, "covers_broker_start": False, "step_back_ms": 0}
+    nothing: dict[str, Any] = {"ignored": {}, "broker_events": []}
+    return frame(spark, "ingested_files", [nothing | numbers | texts | row for row in rows])
 
 
 def as_stored(relation: Any, table: str) -> Any:
@@ -163,22 +120,16 @@ def as_stored(relation: Any, table: str) -> Any:
 def assert_table(found: Any, session: Any, table: str, expected: list[dict[str, Any]]) -> None:
     """Raise where a relation is not a table of these rows, each with all declared columns; null is what is not given."""
     key = table_spec(table).key
+    wanted = frame(session, table, expected)
     if isinstance(session, SparkSession):
         with on(session):
-            rows, wanted = (collected(as_stored(one, table)) for one in (found, frame(session, table, expected)))
-        assert sorted(rows, key=lambda row: repr([row[name] for name in key])) == sorted(
-            wanted, key=lambda row: repr([row[name] for name in key])
-        )
+            of_both = [collected(as_stored(one, table)) for one in (found, wanted)]
+        rows, right = (sorted(of, key=lambda row: repr([row[name] for name in key])) for of in of_both)
+        assert rows == right
         return
-    assert_df_equality(
-        as_stored(found, table),
-        as_stored(frame(session, table, expected), table),
-        ignore_nullable=True,
-        ignore_metadata=True,
-        transforms=[
-            lambda relation: relation.orderBy(*key)
-        ],  # maps, which ignore_row_order would sort by, have no order
-    )
+    # maps, which ignore_row_order would sort by, have no order
+    loosely = {"ignore_nullable": True, "ignore_metadata": True, "transforms": [lambda rows: rows.orderBy(*key)]}
+    assert_df_equality(as_stored(found, table), as_stored(wanted, table), **loosely)
 
 
 def step_back_ms(logged: Sequence[datetime]) -> int:
@@ -198,34 +149,24 @@ def _debug_run(row: dict[str, Any], shown: str | None) -> dict[str, Any]:
     """The run of one request at DEBUG."""
     at, offset, read_at = row["logged_at"], row["byte_offset"], row["ingested_at"]
     is_named = not row["is_forwarded"] and row["client_software_name"] not in (None, "unknown")
-    return {
-        "began_at": at,
-        "ended_at": at,
-        "began_offset": offset,
-        "ended_offset": offset,
-        "api_versions": read_at if row["api_key"] == API_KEYS["AV"] else None,
-        "software_name": read_at if is_named else None,
-        **{name: read_at if name == shown else None for name in ("omission", "continuity")},
-    }
+    asked = {"api_versions": read_at if row["api_key"] == API_KEYS["AV"] else None}
+    asked |= {"software_name": read_at if is_named else None}
+    shows = {name: read_at if name == shown else None for name in ("omission", "continuity")}
+    return {"began_at": at, "ended_at": at, "began_offset": offset, "ended_offset": offset, **asked, **shows}
 
 
 def judge_requests(
-    requests: Any,
-    files: Iterable[dict[str, Any]],
-    settings: Settings,
-    concerns: Sequence[Concern],
+    requests: Any, files: Iterable[dict[str, Any]], settings: Settings, concerns: Sequence[Concern],
     before: JudgedBefore | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The judged requests of these requests and files; positions in files are computed first, as in a run."""
     return judged_requests(requests, positions(requests.sparkSession, files, settings), concerns, before)
 
 
 def log(
-    spark: Any,
-    requests: Sequence[dict[str, Any]],
-    shown: Callable[[dict[str, Any]], str | None] = lambda row: None,
+    spark: Any, requests: Sequence[dict[str, Any]], shown: Callable[[dict[str, Any]], str | None] = lambda row: None,
     **files: dict[str, Any],
-) -> tuple[Any, list[dict[str, Any]]]:
+) -> tuple[Any, list[dict[str, Any]]]:  # fmt: skip
     """The table requests, and the rows of ingested_files; files hold the requests in this order.
 
     What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them. See `levels` for `shown`.
@@ -234,23 +175,13 @@ def log(
     of_files: dict[tuple[str, str, str], list[dict[str, Any]]] = {("c", "b", "f"): []}
     for row in rows:
         of_files.setdefault((row["cluster"], row["broker"], row["file_id"]), []).append(row)
-    times = {place: [row["logged_at"] for row in of_file] for place, of_file in of_files.items()}
-    ingested = [
-        {
-            "cluster": cluster,
-            "broker": broker,
-            "file_id": file_id,
-            "ingested_at": START,
-            "covers_broker_start": False,
-            "first_logged_at": logged[0] if logged else START,
-            "last_logged_at": max(logged, default=START),
-            "step_back_ms": step_back_ms(logged),
-            "requests": len(logged),
-            **levels(of_files[cluster, broker, file_id], shown),
-        }
-        | files.get(file_id, {})
-        for (cluster, broker, file_id), logged in times.items()
-    ]
+    ingested = []
+    for place, of_file in of_files.items():
+        logged = [row["logged_at"] for row in of_file]
+        own = dict(zip(("cluster", "broker", "file_id"), place, strict=True))
+        own |= {"ingested_at": START, "covers_broker_start": False, "step_back_ms": step_back_ms(logged)}
+        own |= {"first_logged_at": logged[0] if logged else START, "last_logged_at": max(logged, default=START)}
+        ingested.append({**own, "requests": len(logged), **levels(of_file, shown), **files.get(place[2], {})})
     return frame(spark, "requests", rows), files_of(ingested)
 
 

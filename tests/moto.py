@@ -47,12 +47,7 @@ def moto_server(folder: Path) -> Iterator[str]:
 
 def bucket(endpoint: str) -> Any:
     """The file system of the server, with a bucket `logs` that is made for it."""
-    store = arrow_fs.S3FileSystem(
-        access_key=KEYS["AWS_ACCESS_KEY_ID"],
-        secret_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-        endpoint_override=endpoint,
-        scheme="http",
-        allow_bucket_creation=True,
-    )
+    keys = {"access_key": KEYS["AWS_ACCESS_KEY_ID"], "secret_key": KEYS["AWS_SECRET_ACCESS_KEY"]}
+    store = arrow_fs.S3FileSystem(**keys, endpoint_override=endpoint, scheme="http", allow_bucket_creation=True)
     store.create_dir("logs")
     return store

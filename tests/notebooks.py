@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 FIRST_LINE = "# Databricks notebook source\n"
@@ -56,53 +57,33 @@ class Widgets:
 
 @dataclass
 class Run:
-    """What a notebook did.
-
-    Attributes:
-        shown: what it displayed, in order: rows of a DataFrame as a list of dicts, or a figure.
-        names: its variables at the end.
-        widgets: its inputs.
-        exited_with: the text with which it ended before its last cell, if it did.
-    """
+    """What a notebook did."""
 
     shown: list[Any] = field(default_factory=list)
+    """What it displayed, in order: rows of a DataFrame as a list of dicts, or a figure."""
     names: dict[str, Any] = field(default_factory=dict)
-    widgets: dict[str, str] = field(default_factory=dict)
+    """Its variables at the end."""
     exited_with: str | None = None
+    """The text with which it ended before its last cell, if it did."""
 
 
 class _Exit(Exception):
     """Ends a notebook."""
 
 
-class _Notebook:
-    """`dbutils.notebook`."""
-
-    def exit(self, text: str) -> None:
-        raise _Exit(text)
-
-
-class _Utilities:
-    def __init__(self, widgets: Widgets) -> None:
-        self.widgets = widgets
-        self.notebook = _Notebook()
+def _exit(text: str) -> None:
+    raise _Exit(text)
 
 
 def run(notebook: Path, spark: Any, shell: Callable[[], Any] | None = None, /, **given: str) -> Run:
-    """Run a notebook to its end.
-
-    Args:
-        notebook: its file.
-        spark: a session.
-        shell: what makes the shell of IPython, if the notebook is to find one.
-        given: values of its widgets.
-    """
+    """Run a notebook to its end; `shell` makes the shell of IPython, if it is to find one, `given` are values of its widgets."""
     done, widgets = Run(), Widgets(given)
+    utilities = SimpleNamespace(widgets=widgets, notebook=SimpleNamespace(exit=_exit))
 
     def display(shown: Any) -> None:
         done.shown.append([row.asDict(True) for row in shown.collect()] if hasattr(shown, "collect") else shown)
 
-    done.names = {"__name__": "__main__", "spark": spark, "display": display, "dbutils": _Utilities(widgets)}
+    done.names = {"__name__": "__main__", "spark": spark, "display": display, "dbutils": utilities}
     if shell is not None:
         done.names["get_ipython"] = shell
     for number, cell in enumerate(cells(notebook), 1):
@@ -115,5 +96,4 @@ def run(notebook: Path, spark: Any, shell: Callable[[], Any] | None = None, /, *
                 break
     unknown = set(given) - set(widgets.declared)
     assert not unknown, f"{notebook} has no widget {unknown}"
-    done.widgets = widgets.declared
     return done

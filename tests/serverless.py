@@ -8,19 +8,14 @@ other than the six are refused here to be read, too.
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, NoReturn
 
 import pytest
 
 CONF = {
-    "spark.databricks.execution.timeout",
-    "spark.sql.ansi.enabled",
-    "spark.sql.files.maxPartitionBytes",
-    "spark.sql.legacy.timeParserPolicy",
-    "spark.sql.session.timeZone",
-    "spark.sql.shuffle.partitions",
-}
+    "spark.databricks.execution.timeout", "spark.sql.ansi.enabled", "spark.sql.files.maxPartitionBytes",
+    "spark.sql.legacy.timeParserPolicy", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions",
+}  # fmt: skip
 _KEPT = ("cache", "persist", "unpersist", "checkpoint", "localCheckpoint")
 _GLOBAL_VIEWS = ("createGlobalTempView", "createOrReplaceGlobalTempView")
 _KEPT_TABLES = ("cacheTable", "uncacheTable", "isCached", "clearCache")
@@ -48,16 +43,12 @@ def rules() -> Iterator[None]:
 
 def _of_known_entries(method: Callable[..., Any]) -> Callable[..., Any]:
     def checked(conf: Any, key: str, *rest: Any) -> Any:
-        if key not in CONF and not _is_clients_own(sys._getframe(1)):
+        # pyspark's client itself reads entries to make and to collect relations
+        if key not in CONF and not str(sys._getframe(1).f_globals.get("__name__")).startswith("pyspark."):
             raise _error("CONFIG_NOT_AVAILABLE", f"Configuration {key} is not available. SQLSTATE: 42K0I")
         return method(conf, key, *rest)
 
     return checked
-
-
-def _is_clients_own(frame: FrameType) -> bool:
-    """Whether a call is pyspark's own: the client reads entries to make and to collect relations."""
-    return str(frame.f_globals.get("__name__")).startswith("pyspark.")
 
 
 def _of_allowed_plans(method: Callable[..., Any]) -> Callable[..., Any]:

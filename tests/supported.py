@@ -9,15 +9,12 @@ PYTHONS = ("3.11", "3.12", "3.13")
 
 @dataclass(frozen=True)
 class Spark:
-    """A release of Spark.
-
-    Attributes:
-        packages: the newest tested patch release, with its Delta, and what a platform has installed beside them.
-        javas: the releases of Java that Spark's documentation names for it, from 17 on.
-    """
+    """A release of Spark."""
 
     packages: tuple[str, ...]
+    """The newest tested patch release, with its Delta, and what a platform has installed beside them."""
     javas: tuple[int, ...]
+    """The releases of Java that Spark's documentation names for it, from 17 on."""
 
 
 SPARKS = {

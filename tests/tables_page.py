@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kafka_clientinfo.config.rules import Rule, rules
 from kafka_clientinfo.tables.spec import TableSpec, table_specs, view_specs
-from tests.bytes_fields import bytes_fields
+from tests.bytes_fields import BytesField, bytes_fields
 
 _HEAD = """# Tables and views
 
@@ -17,21 +17,13 @@ UTC. Bold columns are never null.
 
 
 def _table(spec: TableSpec) -> str:
-    lines = [
-        f"### {spec.name}",
-        "",
-        spec.comment,
-        "",
-        f"Key: {', '.join(spec.key)}." + (f" Clustered by {', '.join(spec.cluster_by)}." if spec.cluster_by else ""),
-    ]
-    lines += ["", "| column | type | meaning |", "|---|---|---|"]
+    key = f"Key: {', '.join(spec.key)}." + (f" Clustered by {', '.join(spec.cluster_by)}." if spec.cluster_by else "")
+    lines = [f"### {spec.name}", "", spec.comment, "", key, "", "| column | type | meaning |", "|---|---|---|"]
     for column in spec.columns:
         name = f"**{column.name}**" if column.required else column.name
         lines.append(f"| {name} | {column.type} | {column.comment.replace('|', chr(92) + '|')} |")
-    if spec.checks:
-        lines += ["", "Checks:", ""]
-        lines += [f"- {name}: `{expression}`" for name, expression in spec.checks]
-    return "\n".join(lines)
+    checks = [f"- {name}: `{expression}`" for name, expression in spec.checks]
+    return "\n".join([*lines, *(["", "Checks:", "", *checks] if checks else [])])
 
 
 def _rule(rule: Rule) -> str:
@@ -40,40 +32,29 @@ def _rule(rule: Rule) -> str:
     return f"- **{rule.name}** ({source}{rule.severity}, {blames}): {rule.what}. Asked: {rule.asks}. {rule.advice}"
 
 
-def _rules() -> str:
-    return "\n".join(
-        [
-            "## Rules of violations",
-            "",
-            "Declared in `schemas/rules/`, a file per concern.",
-            "",
-            *map(_rule, rules().values()),
-        ]
-    )
+_RULES = """## Rules of violations
+
+Declared in `schemas/rules/`, a file per concern.
+"""
+_BYTES = """## Bytes fields (KIP-559)
+
+Which bytes in Kafka's messages can be read on their own, by version; declared in `schemas/bytes_fields.toml`.
+`group_protocols` counts the group messages of both kinds.
+
+| API | message | field | self-describing | gap | read by |
+|---|---|---|---|---|---|"""
 
 
-def _bytes() -> str:
-    lines = [
-        "## Bytes fields (KIP-559)",
-        "",
-        "Which bytes in Kafka's messages can be read on their own, by version; declared in `schemas/bytes_fields.toml`.",
-        "`group_protocols` counts the group messages of both kinds.",
-        "",
-        "| API | message | field | self-describing | gap | read by |",
-        "|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {f.api} | {f.message} | {f.field} | {f.self_describing} | {f.gap or '–'} | {f.read_by} |"
-        for f in bytes_fields()
-    ]
-    return "\n".join(lines)
+def _bytes(f: BytesField) -> str:
+    return f"| {f.api} | {f.message} | {f.field} | {f.self_describing} | {f.gap or '–'} | {f.read_by} |"
 
 
 def markdown() -> str:
     """The whole page."""
     specs = [("Tables", table_specs()), ("Views", view_specs())]
     parts = [part for title, of in specs for part in (f"## {title}", *map(_table, of.values()))]
-    return "\n\n".join([_HEAD.rstrip(), *parts, _rules(), _bytes()]) + "\n"
+    parts += ["\n".join([_RULES, *map(_rule, rules().values())]), "\n".join([_BYTES, *map(_bytes, bytes_fields())])]
+    return "\n\n".join([_HEAD.rstrip(), *parts]) + "\n"
 
 
 if __name__ == "__main__":

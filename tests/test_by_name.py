@@ -29,9 +29,13 @@ REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("logs") / "b" / "kafka-request.log"
-    path.parent.mkdir()
-    path.write_bytes(gzip.decompress(REAL.read_bytes()))
+    return written(tmp_path_factory.mktemp("logs"), gzip.decompress(REAL.read_bytes()))
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "b" / "kafka-request.log"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)
     return path
 
 
@@ -46,10 +50,8 @@ def by_path(spark: Any, log: Path) -> str:
 def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The tables of two runs by name: both steps for a half of the log, and a run for the rest."""
     name = f"spark_catalog.kafka_{uuid4().hex}"
-    growing = tmp_path_factory.mktemp("growing") / "b" / "kafka-request.log"
-    growing.parent.mkdir()
     records = [record.data for record in split_records([log.read_bytes()])]
-    growing.write_bytes(b"".join(records[: len(records) // 2]))
+    growing = written(tmp_path_factory.mktemp("growing"), b"".join(records[: len(records) // 2]))
     assert cli.main(["ingest", str(growing), "--warehouse", name], spark) == 0
     assert cli.main(["build", "--warehouse", name], spark) == 0
     growing.write_bytes(log.read_bytes())

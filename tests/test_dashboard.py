@@ -17,29 +17,23 @@ from tests.test_databricks import BUNDLE, DATABRICKS, filled
 DASHBOARD = json.loads((DATABRICKS / "clients.lvdash.json").read_text("utf-8"))
 DATASETS = {one["name"]: "".join(one["queryLines"]) for one in DASHBOARD["datasets"]}
 ITEMS = {item["widget"]["name"]: item for page in DASHBOARD["pages"] for item in page["layout"]}
-FILTERS = {name: item for name, item in ITEMS.items() if item["widget"]["spec"]["widgetType"].startswith("filter-")}
-WIDGETS = {name: item for name, item in ITEMS.items() if name not in FILTERS}
+WIDGETS = {name: one for name, one in ITEMS.items() if not one["widget"]["spec"]["widgetType"].startswith("filter-")}
 EMPTY = {"unused_topics"}
 """Datasets of which the sample has no row: somebody uses each of its topics."""
 CATALOG, SCHEMA = "spark_catalog", "clientinfo_sample"
 
 
-def filter_of(field: str) -> dict[str, Any]:
-    """The filter on a field, after a check that it names each of its queries."""
-    (item,) = (one for one in FILTERS.values() if one["widget"]["spec"]["encodings"]["fields"][0]["fieldName"] == field)
-    widget: dict[str, Any] = item["widget"]
-    named = [(one["fieldName"], one["queryName"]) for one in widget["spec"]["encodings"]["fields"]]
-    assert named == [(field, query["name"]) for query in widget["queries"]]
-    for query in widget["queries"]:
-        assert query["query"]["fields"] == [{"name": field, "expression": f"`{field}`"}]
-    return widget
-
-
 def test_the_filter_on_the_cluster_is_one_for_all_pages_and_all_datasets() -> None:
-    chosen = filter_of("cluster")
-    assert {query["query"]["datasetName"] for query in chosen["queries"]} == set(DATASETS)
+    """It names each of its queries."""
     (page,) = (page for page in DASHBOARD["pages"] if page["pageType"] == "PAGE_TYPE_GLOBAL_FILTERS")
-    assert [item["widget"] for item in page["layout"]] == [chosen]
+    (widget,) = (item["widget"] for item in page["layout"])
+    encoded = widget["spec"]["encodings"]["fields"]
+    assert [(one["fieldName"], one["queryName"]) for one in encoded] == [
+        ("cluster", q["name"]) for q in widget["queries"]
+    ]
+    asked = [query["query"] for query in widget["queries"]]
+    assert [query["fields"] for query in asked] == [[{"name": "cluster", "expression": "`cluster`"}]] * len(asked)
+    assert {query["datasetName"] for query in asked} == set(DATASETS)
     assert not any("LIMIT" in sql for sql in DATASETS.values())  # it would be applied before the filter
 
 
@@ -51,9 +45,8 @@ def tables(spark: Any, stored_answers: Path) -> Iterator[Any]:
         spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{stored_answers / name}'")
         spark.catalog.dropTempView(name)  # it would stand before the table
     spark.sql(f"USE {CATALOG}.{SCHEMA}")
-    assert (
-        make_views(spark, Address(f"{CATALOG}.{SCHEMA}", (CATALOG, SCHEMA)), ViewSettings(), list(view_specs())) == {}
-    )
+    address = Address(f"{CATALOG}.{SCHEMA}", (CATALOG, SCHEMA))
+    assert make_views(spark, address, ViewSettings(), list(view_specs())) == {}
     yield spark
     spark.sql(f"USE {CATALOG}.default")
     spark.sql(f"DROP SCHEMA {CATALOG}.{SCHEMA} CASCADE")
@@ -68,18 +61,9 @@ def test_the_query_of_a_widget_answers(tables: Any, name: str, is_asked: bool) -
     grouped = "" if query["disaggregated"] else " GROUP BY ALL"
     found = tables.sql(f"SELECT {fields} FROM ({DATASETS[query['datasetName']]}){grouped}")
     assert found.columns == [one["name"] for one in query["fields"]]
+    assert ("cluster", "string") in tables.sql(DATASETS[query["datasetName"]]).dtypes  # for the filter
     if is_asked:
         assert found.limit(1).count() == (0 if query["datasetName"] in EMPTY else 1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", FILTERS)
-def test_the_values_of_a_filter_can_be_asked_for(tables: Any, name: str) -> None:
-    """Of each dataset that it filters."""
-    for query in FILTERS[name]["widget"]["queries"]:
-        (field,) = query["query"]["fields"]
-        values = tables.sql(f"SELECT DISTINCT {field['expression']} FROM ({DATASETS[query['query']['datasetName']]})")
-        assert values.dtypes == [(query["query"]["fields"][0]["name"], "string")]
 
 
 def alerted(tables: Any, target: str, days: int, now: datetime | None = None) -> list[int]:
@@ -98,8 +82,7 @@ def alerted(tables: Any, target: str, days: int, now: datetime | None = None) ->
 def test_the_alert_counts_the_clients_that_would_break(tables: Any, target: str, clients: int | None) -> None:
     """A release that nobody measured has no number, so that the alert fails."""
     assert alerted(tables, target, 100_000) == ([] if clients is None else [clients])
-    alert = BUNDLE["resources"]["alerts"]["client_would_break"]
-    evaluation = alert["evaluation"]
+    evaluation = BUNDLE["resources"]["alerts"]["client_would_break"]["evaluation"]
     assert evaluation["threshold"] == {"value": {"double_value": 0}}
     assert evaluation["empty_result_state"] == "ERROR"
 

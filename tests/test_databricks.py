@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,6 @@ BUNDLE = bundle()
 JOBS = BUNDLE["resources"]["jobs"]
 
 
-def texts(value: Any) -> Iterator[str]:
-    """All texts in what a YAML file holds."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for one in value:
-            yield from texts(one)
-    elif isinstance(value, str):
-        yield value
-
-
 def filled(text: str, target: str = "prod", **given: str) -> str:
     """A text with the values of the bundle's variables, as given, of a target, or by default."""
     values = {name: str(one.get("default", "")) for name, one in BUNDLE["variables"].items()}
@@ -70,26 +58,21 @@ NOTEBOOK_TASKS = {
 )
 def test_jobs_and_notebooks_share_one_schema(target: str, schema: str) -> None:
     """Catalog and schema are named by variables alone, but for the defaults of these."""
-    found = {
-        filled(parameters[parameters.index("--warehouse") + 1], target)
-        for job in JOBS
-        for task in tasks(job)
-        if (parameters := task.get("spark_python_task", {}).get("parameters"))
-    }
+    of_python = [task["spark_python_task"] for job in JOBS for task in tasks(job) if "spark_python_task" in task]
+    given = [task["parameters"] for task in of_python]
+    found = {filled(parameters[parameters.index("--warehouse") + 1], target) for parameters in given}
     found |= {filled(task["base_parameters"]["warehouse"], target) for task in NOTEBOOK_TASKS.values()}
     assert found == {schema}
     assert filled(BUNDLE["variables"]["logs"]["default"], target) == f"/Volumes/{schema.replace('.', '/')}/logs/"
     assert filled(NOTEBOOK_TASKS["set_up"]["base_parameters"]["volume"], target) == f"{schema}.logs"
     (dashboard,) = BUNDLE["resources"]["dashboards"].values()
     assert filled(f"{dashboard['dataset_catalog']}.{dashboard['dataset_schema']}", target) == schema
-    elsewhere = [text for text in texts(BUNDLE["resources"]) if "kafka_clientinfo." in text or "main." in text]
-    assert elsewhere == []
+    assert re.search(r"kafka_clientinfo\.|main\.", json.dumps(BUNDLE["resources"])) is None
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes(job: str) -> None:
-    for task in tasks(job):
-        assert task["environment_key"] in [one["environment_key"] for one in JOBS[job]["environments"]]
+def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes() -> None:
+    for name, task in [(job, task) for job in JOBS for task in tasks(job)]:
+        assert task["environment_key"] in [one["environment_key"] for one in JOBS[name]["environments"]]
         if "notebook_task" in task:
             continue
         script = DATABRICKS / "resources" / task["spark_python_task"]["python_file"]
@@ -100,41 +83,16 @@ def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes(job: s
         assert parsed.warehouse == "main.kafka_clientinfo"
 
 
-@pytest.mark.parametrize("name", NOTEBOOK_TASKS)
-def test_a_task_gives_a_notebook_inputs_that_it_has(name: str) -> None:
+def test_a_task_gives_a_notebook_inputs_that_it_has() -> None:
     """Those that it does not give have a default that means all, none or the settings."""
-    path = DATABRICKS / "resources" / NOTEBOOK_TASKS[name]["notebook_path"]
-    widgets = dict(re.findall(r'widgets\.text\("(\w+)", ["\'](.*?)["\'], "', path.resolve().read_text("utf-8")))
-    given = NOTEBOOK_TASKS[name]["base_parameters"]
-    assert set(given) <= set(widgets)
-    assert {widget: default for widget, default in widgets.items() if widget not in given and default} == (
-        {"clients": "20"} if name == "client_id_caching" else {}
-    )
-    for widget, default in widgets.items():
-        if widget in given and default:
-            assert filled(given[widget]) == default
-
-
-def commands(text: str) -> list[list[str]]:
-    """The commands of the CLI in a text, without what is said beside them."""
-    lines = re.findall(r"^[#\s]*(databricks .+?)(?:\s{3,}.*)?$", text, re.MULTILINE)
-    return [line.split() for line in lines]
-
-
-@pytest.mark.parametrize("page", ["databricks.yml", "docs/howto/databricks.md"])
-def test_the_commands_that_are_written_down_name_what_there_is(page: str) -> None:
-    found = commands((ROOT / page).read_text("utf-8"))
-    assert len(found) >= 5
-    for words in found:
-        if words[1:3] == ["bundle", "run"]:
-            assert words[3] in JOBS
-        if "--target" in words:
-            assert words[words.index("--target") + 1] in BUNDLE["targets"]
-        for number, word in enumerate(words):
-            if word == "--var":
-                name, _, value = words[number + 1].partition("=")
-                assert name in BUNDLE["variables"]
-                assert "," not in value  # at which --var ends
+    for name, task in NOTEBOOK_TASKS.items():
+        path, given = DATABRICKS / "resources" / task["notebook_path"], task["base_parameters"]
+        widgets = dict(re.findall(r'widgets\.text\("(\w+)", ["\'](.*?)["\'], "', path.resolve().read_text("utf-8")))
+        assert set(given) <= set(widgets)
+        expected = {"clients": "20"} if name == "client_id_caching" else {}
+        assert {widget: default for widget, default in widgets.items() if widget not in given and default} == expected
+        defaults = {widget: default for widget, default in widgets.items() if widget in given and default}
+        assert {widget: filled(given[widget]) for widget in defaults} == defaults
 
 
 CHECK = """

@@ -1,6 +1,7 @@
 """A client that states its id on a connection's first request only is the same client in every answer (KIP-1313)."""
 
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,12 @@ QUESTIONS = {
 }
 
 
-def fetch(epoch: int, topics: tuple[str, ...], **given: Any) -> bytes:
+def fetch(epoch: int, topics: str, **given: Any) -> bytes:
     listed = [{"topic": topic, "partitions": [{"partition": 0}]} for topic in topics]
     rows = [{"topic": topic, "partitions": [{"partitionIndex": 0, "errorCode": 0}]} for topic in topics]
-    request = {
-        "replicaId": -1,
-        "sessionId": epoch and 7,
-        "sessionEpoch": epoch,
-        "topics": listed,
-        "forgottenTopicsData": [],
-    }
+    request: dict[str, Any] = {"replicaId": -1, "sessionId": epoch and 7, "sessionEpoch": epoch, "topics": listed}
     response = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 7, "responses": rows}
+    request |= {"forgottenTopicsData": []}
     return json_record(api="FETCH", version=11, request=request, response=response, **given)
 
 
@@ -47,17 +43,11 @@ def heartbeat(**given: Any) -> bytes:
 
 def records(later: str | None) -> list[bytes]:
     """Return what two clients send on their connections; `later` is the client id after the first request, if not theirs."""
+    metadata = partial(json_record, api="METADATA", version=12, request={}, response={"topics": []})
+    fetches = [partial(fetch, epoch, topics) for epoch, topics in enumerate(("ab", "", ""))]
     made: dict[float, bytes] = {}
     for number, client in enumerate(("billing", "orders")):
-        calls: list[Any] = [
-            lambda **given: json_record(api="METADATA", version=12, request={}, response={"topics": []}, **given),
-            partial(produce, f"t{number}"),
-            lambda **given: fetch(0, ("a", "b"), **given),
-            lambda **given: fetch(1, (), **given),
-            joined,
-            heartbeat,
-            lambda **given: fetch(2, (), **given),
-        ]
+        calls = [metadata, partial(produce, f"t{number}"), *fetches[:2], joined, heartbeat, fetches[2]]
         for place, call in enumerate(calls):
             client_id = client if place == 0 or later == "its own" else later
             connection = f"10.0.0.1:9092-10.0.0.{2 + number}:40000-0"
@@ -66,7 +56,7 @@ def records(later: str | None) -> list[bytes]:
     return [made[at] for at in sorted(made)]
 
 
-def written(folder: Path, made: list[bytes], ends: tuple[int, ...]) -> Path:
+def written(folder: Path, made: list[bytes], ends: tuple[int, ...] = ()) -> Path:
     """Write a log, cut into files that begin at `ends`, and return its folder."""
     for number, (begin, end) in enumerate(zip((0, *ends), (*ends, len(made)), strict=True)):
         log = folder / "b1" / f"kafka-request.log.{number}"
@@ -82,12 +72,8 @@ LATER: dict[str, str | None] = {"stated": "its own", "null": None, "empty": ""}
 
 @pytest.fixture(scope="module")
 def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
-    root = tmp_path_factory.mktemp("left-out")
-    logs = {
-        f"{later}, {ends}": written(root / later / ends, records(LATER[later]), ENDS[ends])
-        for later in LATER
-        for ends in ENDS
-    }
+    root, cases = tmp_path_factory.mktemp("left-out"), product(LATER, ENDS)
+    logs = {f"{of}, {ends}": written(root / of / ends, records(LATER[of]), ENDS[ends]) for of, ends in cases}
     return by_cluster(logs, Settings())
 
 
@@ -105,19 +91,16 @@ def test_requests_without_a_client_id_count_for_the_client_of_their_connection(
 
 
 def test_a_connection_that_the_log_shows_from_its_middle_has_the_client_id_that_it_states_again(tmp_path: Path) -> None:
-    log = tmp_path / "b1" / "kafka-request.log"
-    log.parent.mkdir()
     stated = (None, "app", None)  # an older header states the id again
     made = [produce(at=at, correlation_id=7 + at, client_id=client_id) for at, client_id in enumerate(stated)]
-    log.write_bytes(b"".join(made))
-    tables = scanned([tmp_path], Settings(), "connections", "client_activity")
+    tables = scanned([written(tmp_path, made)], Settings(), "connections", "client_activity")
     assert tables.query("SELECT client_id, client_id_verdict FROM {connections}").rows == [("app", "not_observed")]
     assert tables.query("SELECT DISTINCT client_id FROM {client_activity}").rows == [("app",)]
 
 
 def in_turn(hours: float) -> list[bytes]:
     """Return what two clients send that have one connection id, the second one so many hours after the first."""
-    calls: list[Any] = [partial(produce, "t"), partial(produce, "t"), partial(fetch, 0, ("a",)), joined]
+    calls: list[Any] = [partial(produce, "t"), partial(produce, "t"), partial(fetch, 0, "a"), joined]
     return [
         call(at=number * hours * 3600 + place, correlation_id=place, client_id=None if place else client)
         for number, client in enumerate(("billing", "orders"))
@@ -135,12 +118,8 @@ COUNTS: dict[float, tuple[dict[Any, int], dict[Any, int]]] = {
 
 @pytest.fixture(scope="module")
 def of_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
-    root = tmp_path_factory.mktemp("of-two")
-    logs = {
-        f"{hours} {ends}": written(root / f"{hours}-{len(ends)}", in_turn(hours), ends)
-        for hours in COUNTS
-        for ends in ((), (2, 6))
-    }
+    root, cases = tmp_path_factory.mktemp("of-two"), product(COUNTS, ((), (2, 6)))
+    logs = {f"{hours} {ends}": written(root / f"{hours}-{len(ends)}", in_turn(hours), ends) for hours, ends in cases}
     return by_cluster(logs, Settings(), "client_activity", "topic_usage", "group_members")
 
 

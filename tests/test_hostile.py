@@ -33,28 +33,17 @@ FORGED = (
     " (kafka.request.logger)\nx"
 )
 TEXTS = {
-    "newlines": "a\nb\r\nc\rd\x0b\x0c\x85",
-    "forged records": FORGED,
-    "ANSI escapes": "\x1b[2J\x1b[31mred\x1b[0m\x9b1m",
+    "newlines": "a\nb\r\nc\rd\x0b\x0c\x85", "forged records": FORGED, "ANSI escapes": "\x1b[2J\x1b[31mred\x1b[0m\x9b1m",
     "OSC escapes": "\x1b]0;title\x07\x1b]8;;http://x.example\x1b\\link",
-    "HTML": "<script>alert('x')</script><img src=x onerror=y>&amp;",
-    "SQL": "'; DROP TABLE requests; --\" OR 1=1 /*",
-    "backquotes": "`id` ```",
-    "templates": "${jndi:ldap://x.example/a} {{7*7}} $(id) #{x} <%= x %>",
-    "format strings": "%s%n%d {} {0} {x!r} %",
-    "CSV formula": "=cmd|'/c calc'!A1",
-    "CSV sum": "@SUM(1+1)\t+1-1",
+    "HTML": "<script>alert('x')</script><img src=x onerror=y>&amp;", "SQL": "'; DROP TABLE requests; --\" OR 1=1 /*",
+    "backquotes": "`id` ```", "templates": "${jndi:ldap://x.example/a} {{7*7}} $(id) #{x} <%= x %>",
+    "format strings": "%s%n%d {} {0} {x!r} %", "CSV formula": "=cmd|'/c calc'!A1", "CSV sum": "@SUM(1+1)\t+1-1",
     "bidirectional marks": "\u202egnp.exe\u202c \u2066x\u2069 \u200f\u061c",
-    "zero width": "ad\u200bmin\u200d\u2060\ufeff\u00ad\u034f",
-    "line separators": "a\u2028b\u2029c",
-    "tags and fillers": "x\U000e0041\U000e0042\u3164\ufe0f",
-    "NUL": "a\0b",
-    "path traversal": "../../../etc/passwd\\..\\",
-    "quotes and backslashes": '"\'\\"\\n\\u0000',
-    "long": "L" * 32_000,
-    "no characters": "\uffff\ufffe\U0010ffff",
-    "emoji and accents": "ü\N{SNOWMAN}\N{GRINNING FACE}e\u0301",
-}
+    "zero width": "ad\u200bmin\u200d\u2060\ufeff\u00ad\u034f", "line separators": "a\u2028b\u2029c",
+    "tags and fillers": "x\U000e0041\U000e0042\u3164\ufe0f", "NUL": "a\0b",
+    "path traversal": "../../../etc/passwd\\..\\", "quotes and backslashes": '"\'\\"\\n\\u0000', "long": "L" * 32_000,
+    "no characters": "\uffff\ufffe\U0010ffff", "emoji and accents": "ü\N{SNOWMAN}\N{GRINNING FACE}e\u0301",
+}  # fmt: skip
 SURROGATE = "surrogate-goes-here"
 CLUSTER = 'it\'s `a` "cluster"; DROP TABLE x -- ${y} ü'
 
@@ -79,49 +68,34 @@ def connections(generation: str) -> list[Written]:
     for number, text in enumerate(TEXTS.values()):
         end = f"10.0.0.2:{40000 + number}"
         connection = f"/{end}" if generation == "name_text" else f"10.0.0.1:9092-{end}-{number}"
-        more = {} if generation == "name_text" else {"principal": principal_of(text)}
-        records = [_record(generation, at, connection, text, more) for at in range(2)]
+        who: dict[str, Any] = {"connection": connection, "client_id": text}
+        who |= {} if generation == "name_text" else {"principal": principal_of(text)}
+        known = {"software": (text, text)} if generation == "json" else {}
+        records = [RECORDS[generation](at=at, correlation_id=at, **who, **known) for at in (1, 2)]
         if generation == "json":
-            records += [_join(connection, text, more)]
-            records.insert(0, _api_versions(connection, text, more))
+            records = [_api_versions(text, who), *records, _join(text, who | known)]
         found.append(Written(generation, connection, text, records))
     return found
 
 
-def _record(generation: str, at: int, connection: str, text: str, more: dict[str, Any]) -> bytes:
-    software = {"software": (text, text)} if generation == "json" else {}
-    return RECORDS[generation](
-        at=at + 1, correlation_id=at + 1, connection=connection, client_id=text, **more, **software
-    )
+def _api_versions(text: str, who: dict[str, Any]) -> bytes:
+    sent, answer = {"clientSoftwareName": text, "clientSoftwareVersion": text}, {"errorCode": 42, "apiKeys": []}
+    return json_record(api="API_VERSIONS", version=3, request=sent, response=answer, correlation_id=0, **who)
 
 
-def _api_versions(connection: str, text: str, more: dict[str, Any]) -> bytes:
-    sent = {"clientSoftwareName": text, "clientSoftwareVersion": text}
-    answer = {"errorCode": 42, "apiKeys": []}
-    who = {"connection": connection, "client_id": text, "correlation_id": 0, **more}
-    return json_record(api="API_VERSIONS", version=3, request=sent, response=answer, **who)
-
-
-def _join(connection: str, text: str, more: dict[str, Any]) -> bytes:
-    sent = {"groupId": text, "memberId": text, "groupInstanceId": text, "protocolType": text}
-    sent |= {"protocols": [{"name": text, "metadata": "AAA="}]}
-    answer = {
-        "errorCode": 0,
-        "protocolType": text,
-        "protocolName": text,
-        "leader": text,
-        "memberId": text,
-        "members": [],
-    }
-    who = {"connection": connection, "client_id": text, "correlation_id": 3, "software": (text, text), **more}
-    return json_record(at=3, api="JOIN_GROUP", version=7, request=sent, response=answer, **who)
+def _join(text: str, who: dict[str, Any]) -> bytes:
+    sent = dict.fromkeys(("groupId", "memberId", "groupInstanceId", "protocolType"), text)
+    answer = dict.fromkeys(("protocolType", "protocolName", "leader", "memberId"), text)
+    protocols = {"protocols": [{"name": text, "metadata": "AAA="}]}
+    request = {"request": sent | protocols, "response": answer | {"errorCode": 0, "members": []}}
+    return json_record(at=3, correlation_id=3, api="JOIN_GROUP", version=7, **request, **who)
 
 
 WRITTEN = [written for generation in RECORDS for written in connections(generation)]
-SURROGATES = json_record(client_id=SURROGATE, connection="10.0.0.1:9092-10.0.0.3:50000-1").replace(
-    SURROGATE.encode(), b"a\\ud800b\\udc00"
-)
+SURROGATES = json_record(client_id=SURROGATE, connection="10.0.0.1:9092-10.0.0.3:50000-1")
+SURROGATES = SURROGATES.replace(SURROGATE.encode(), b"a\\ud800b\\udc00")
 SECRET = "c2VjcmV0LXNlY3JldC1zZWNyZXQ="
+CONFIGS = [{"configs": [{"name": "p", "value": SECRET}]}]
 WITH_SECRETS: dict[str, tuple[Any, Any]] = {
     "SASL_AUTHENTICATE": ({"authBytes": SECRET}, {"errorCode": 34, "authBytes": SECRET}),
     "ALTER_USER_SCRAM_CREDENTIALS": ({"upsertions": [{"name": "u", "saltedPassword": SECRET}]}, {"results": []}),
@@ -129,9 +103,9 @@ WITH_SECRETS: dict[str, tuple[Any, Any]] = {
     "RENEW_DELEGATION_TOKEN": ({"hmac": SECRET}, {"errorCode": 0}),
     "EXPIRE_DELEGATION_TOKEN": ({"hmac": SECRET}, {"errorCode": 0}),
     "DESCRIBE_DELEGATION_TOKEN": ({"owners": []}, {"errorCode": 0, "tokens": [{"hmac": SECRET}]}),
-    "INCREMENTAL_ALTER_CONFIGS": ({"resources": [{"configs": [{"name": "p", "value": SECRET}]}]}, {"responses": []}),
-    "ALTER_CONFIGS": ({"resources": [{"configs": [{"name": "p", "value": SECRET}]}]}, {"responses": []}),
-    "DESCRIBE_CONFIGS": ({"resources": []}, {"results": [{"configs": [{"name": "p", "value": SECRET}]}]}),
+    "INCREMENTAL_ALTER_CONFIGS": ({"resources": CONFIGS}, {"responses": []}),
+    "ALTER_CONFIGS": ({"resources": CONFIGS}, {"responses": []}),
+    "DESCRIBE_CONFIGS": ({"resources": []}, {"results": CONFIGS}),
 }
 CREDENTIALS = [
     json_record(api=api, correlation_id=at, request=sent, response=answer, connection="10.0.0.1:9092-10.0.0.4:50000-2")
@@ -164,20 +138,16 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=["scan", pytest.param("run", marks=pytest.mark.long)])
 def ran(request: pytest.FixtureRequest, logs: Path) -> Ran:
     if request.param == "scan":
-        return by_scan(logs)
-    spark, warehouse = request.getfixturevalue("spark"), str(logs.parent / 'it\'s "odd" ä {x} %s #1 [a]' / "w")
+        tables, reading = read([logs], Settings(cluster=CLUSTER))
+        tables.derive()
+        made = {name: in_arrow(tables, name) for name in ("requests", "failed_requests", *DERIVED)}
+        warehouse = write_warehouse(logs.parent / "of scan", {**made, "ingested_files": reading.files})
+        return Ran(str(warehouse), logs, reading.files)
+    spark, root = request.getfixturevalue("spark"), str(logs.parent / 'it\'s "odd" ä {x} %s #1 [a]' / "w")
     with redirect_stdout(io.StringIO()) as said:
-        code = cli.main(["run", str(logs), "--warehouse", warehouse, "--cluster", CLUSTER, "--json"], spark)
+        code = cli.main(["run", str(logs), "--warehouse", root, "--cluster", CLUSTER, "--json"], spark)
     assert code == 0, said.getvalue()
-    return Ran(warehouse, logs, json.loads(said.getvalue())["files"], spark)
-
-
-def by_scan(logs: Path) -> Ran:
-    tables, reading = read([logs], Settings(cluster=CLUSTER))
-    tables.derive()
-    made = {name: in_arrow(tables, name) for name in ("requests", "failed_requests", *DERIVED)}
-    warehouse = write_warehouse(logs.parent / "of scan", {**made, "ingested_files": reading.files})
-    return Ran(str(warehouse), logs, reading.files)
+    return Ran(root, logs, json.loads(said.getvalue())["files"], spark)
 
 
 def rows(ran: Ran, table: str, *columns: str) -> list[dict[str, Any]]:
@@ -205,8 +175,7 @@ def test_bodies_with_credentials_are_kept_nowhere(ran: Ran) -> None:
     found = rows(ran, "requests", "api_name", "request", "response", "group_payloads")
     assert set(WITH_SECRETS) <= {row["api_name"] for row in found}
     assert [row for row in found if row["api_name"] in WITH_SECRETS and (row["request"] or row["response"])] == []
-    assert SECRET not in str(found)
-    assert SECRET not in str(rows(ran, "rejected_records") + rows(ran, "failed_requests"))
+    assert SECRET not in str([found, *(rows(ran, table) for table in ("rejected_records", "failed_requests"))])
 
 
 def test_texts_arrive_as_they_were_written(ran: Ran) -> None:
@@ -222,40 +191,34 @@ def test_texts_arrive_as_they_were_written(ran: Ran) -> None:
 
 
 def test_derived_tables_keep_the_texts(ran: Ran) -> None:
+    def values(table: str, column: str) -> set[str]:
+        return {row[column] for row in rows(ran, table, column)}
+
     texts = set(TEXTS.values())
-    assert texts <= {row["client_software_name"] for row in rows(ran, "connections", "client_software_name")}
-    assert {row["group_id"] for row in rows(ran, "group_protocols", "group_id")} == texts
-    inventory = rows(ran, "client_inventory", "cluster", "client_id")
-    assert {row["cluster"] for row in inventory} == {CLUSTER}
-    assert texts <= {row["client_id"] for row in inventory}
-    brokers = {row["broker"] for row in rows(ran, "connections", "broker")}
-    assert brokers == {f"{generation} it's `odd` ${{x}} ä" for generation in RECORDS}
+    assert texts <= values("connections", "client_software_name")
+    assert values("group_protocols", "group_id") == texts
+    assert values("client_inventory", "cluster") == {CLUSTER}
+    assert texts <= values("client_inventory", "client_id")
+    assert values("connections", "broker") == {f"{generation} it's `odd` ${{x}} ä" for generation in RECORDS}
 
 
-def test_an_invalid_software_name_is_a_violation_whatever_it_holds(ran: Ran) -> None:
-    found = rows(ran, "violations", "rule", "message", "severity")
-    counts = Counter(row["rule"] for row in found)
+def test_what_clients_break_is_a_violation_whatever_it_holds(ran: Ran) -> None:
+    found = rows(ran, "violations", "rule", "message", "connection_id")
     valid = sum(text.isascii() and text.isalnum() for text in TEXTS.values())
-    assert counts["invalid_software_name"] == len(TEXTS) - valid
+    assert Counter(row["rule"] for row in found)["invalid_software_name"] == len(TEXTS) - valid
     assert [row["message"] for row in found if not is_plain(row["message"])] == []
     assert max(len(row["message"]) for row in found) < 1300
-
-
-def test_forged_records_are_a_violation_of_the_connection_that_holds_them(ran: Ran) -> None:
-    found = rows(ran, "violations", "rule", "connection_id")
-    expected = {one.connection for one in WRITTEN if one.text == FORGED}
-    assert {row["connection_id"] for row in found if row["rule"] == "log_forging"} == expected
+    forgers = {one.connection for one in WRITTEN if one.text == FORGED}
+    assert {row["connection_id"] for row in found if row["rule"] == "log_forging"} == forgers
 
 
 def test_the_example_of_a_violation_is_found_by_grep(ran: Ran) -> None:
-    logs = {folder.name: folder / "kafka-request.log" for folder in ran.logs.iterdir()}
     found = rows(ran, "violations", "broker", "example")
     patterns = {(row["broker"], row["example"]["grep"]) for row in found if row["broker"]}
     assert patterns
     for broker, pattern in patterns:
-        done = subprocess.run(
-            ["grep", "-aEc", "--", pattern, str(logs[broker])], capture_output=True, text=True, check=False
-        )
+        command = ["grep", "-aEc", "--", pattern, str(ran.logs / broker / "kafka-request.log")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (pattern, done.stderr)
 
 
@@ -267,22 +230,15 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
-def test_what_a_command_prints_moves_no_terminal(
-    ran: Ran, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse], ran.spark) in (0, 3)
-    said = capsys.readouterr().out
-    assert is_plain(said)
-    assert max(map(len, said.split("\n"))) < 16_000  # four texts of 4,000 characters
-
-
-@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
-def test_json_is_ascii_and_whole(ran: Ran, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"], ran.spark) in (0, 3)
-    said = capsys.readouterr().out
-    assert said.isascii()
-    assert is_plain(said)
-    found = json.loads(said)
+def test_what_a_command_prints_moves_no_terminal_and_json_is_ascii(ran: Ran, capsys: Any, arguments: list[str]) -> None:
+    said = []
+    for form in ([], ["--json"]):
+        assert cli.main([*arguments, *form, "--warehouse", ran.warehouse], ran.spark) in (0, 3)
+        said.append(capsys.readouterr().out)
+        assert is_plain(said[-1])
+    assert max(map(len, said[0].split("\n"))) < 16_000  # four texts of 4,000 characters
+    assert said[1].isascii()
+    found = json.loads(said[1])
     assert found.get("violations") or found.get("matrix")
     if "matrix" in found:
         assert {row["client_id"] for row in found["rows"]} <= {*TEXTS.values(), "a\ufffdb\ufffd", "app"}
@@ -290,9 +246,7 @@ def test_json_is_ascii_and_whole(ran: Ran, capsys: pytest.CaptureFixture[str], a
 
 @pytest.mark.long
 @pytest.mark.parametrize("ran", ["run"], indirect=True)
-def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(
-    ran: Ran, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(ran: Ran, capsys: Any) -> None:
     assert cli.main(["run", str(ran.logs), "--warehouse", ran.warehouse, "--cluster", CLUSTER], ran.spark) == 0
     said = capsys.readouterr().out
     assert "4 files were read before and have nothing new" in said
@@ -302,7 +256,7 @@ def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(
 
 @pytest.mark.parametrize("odd", ["o`dd", "${odd}"])
 def test_a_warehouse_whose_path_spark_would_take_for_sql_is_refused(
-    spark: Any, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
+    spark: Any, logs: Path, tmp_path: Path, capsys: Any, odd: str
 ) -> None:
     # Delta's own builder puts the path between backquotes, and Spark replaces ${…} in SQL without a word.
     assert cli.main(["run", str(logs), "--warehouse", str(tmp_path / odd)], spark) == 1
@@ -325,9 +279,7 @@ HOSTILE_ARGUMENTS = {
 
 
 @pytest.mark.parametrize(("arguments", "code", "says"), HOSTILE_ARGUMENTS.values(), ids=HOSTILE_ARGUMENTS)
-def test_hostile_arguments_work_or_are_named(
-    ran: Ran, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
-) -> None:
+def test_hostile_arguments_work_or_are_named(ran: Ran, capsys: Any, arguments: list[str], code: int, says: str) -> None:
     assert cli.main([*arguments, "--warehouse", ran.warehouse], ran.spark) == code
     said = capsys.readouterr()
     assert says in said.out + said.err

@@ -60,19 +60,13 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "warehouse"
 
 
-def test_attempts_to_negotiate_are_kept_and_judged(spark: Any, warehouse: Path) -> None:
+def test_what_insists_is_kept_judged_and_counted(spark: Any, warehouse: Path) -> None:
     (row,) = _of_port(spark, warehouse, 50_000)
     assert row["api_versions_outcome"] == "rejected_unsupported_version"
     assert len(row["api_versions_attempts"]) == TIMES
-
-
-def test_connections_of_one_id_have_keys_of_their_own(spark: Any, warehouse: Path) -> None:
     rows = _of_port(spark, warehouse, 50_001)
     assert [row["opened_seq"] for row in rows] == [number % 10 for number in range(TIMES)]
     assert len({(row["opened_at"], row["opened_seq"]) for row in rows}) == TIMES
-
-
-def test_client_ids_are_counted_and_some_of_them_listed(spark: Any, warehouse: Path) -> None:
     (row,) = _of_port(spark, warehouse, 50_002)
     assert row["client_id_other"] == TIMES - 1
     assert row["other_client_ids"] == [f"{number:0>200}" for number in range(1, 21)]

@@ -10,6 +10,9 @@ import matplotlib
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.questions.filters import Scope
+from kafka_clientinfo.questions.impact import impact
+from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.tables.spec import table_specs
 
 from . import notebooks
@@ -36,13 +39,7 @@ def test_a_notebook_takes_its_inputs_from_widgets(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_refuses_to_look_nowhere(name: str) -> None:
-    with pytest.raises(ValueError, match=r"such as main\.kafka_clientinfo_dev"):
-        notebooks.run(NOTEBOOKS / f"{name}.py", None)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_installs_the_wheel_that_it_is_given(name: str) -> None:
+def test_a_notebook_refuses_to_look_nowhere_and_installs_the_wheel_that_it_is_given(name: str) -> None:
     """Opened by hand; as a task of a job, it finds it in the job's environment."""
     installed: list[tuple[str, ...]] = []
 
@@ -54,6 +51,8 @@ def test_a_notebook_installs_the_wheel_that_it_is_given(name: str) -> None:
             installed.append(line)
             raise Stop
 
+    with pytest.raises(ValueError, match=r"such as main\.kafka_clientinfo_dev"):
+        notebooks.run(NOTEBOOKS / f"{name}.py", None)
     given = {"warehouse": "main.kafka", "wheel": "/Workspace/a/b.whl"} | ({"logs": "/l"} if name == "set_up" else {})
     with pytest.raises(Stop):
         notebooks.run(NOTEBOOKS / f"{name}.py", None, Shell, **given)
@@ -84,49 +83,32 @@ class TestNotebooks:
         for name in [*table_specs(), "connections_of_the_client", "violations_of_the_client"]:
             spark.catalog.dropTempView(name)
 
-    def test_a_first_look(self, run: Any) -> None:
+    def test_a_first_look_sees_one_cluster_or_all(self, run: Any) -> None:
         shown = run("first_look").shown
         assert all(shown)
         assert sum(row["requests"] for row in shown[0]) == 14684
-
-    def test_a_first_look_at_one_cluster_sees_no_other(self, run: Any) -> None:
         shown = run("first_look", cluster="another").shown
         assert [one for one in shown if isinstance(one, list) and one] == []
 
     def test_upgrade_readiness_judges_as_the_command_does(self, run: Any, spark: Any, sample_warehouse: Path) -> None:
-        from kafka_clientinfo.questions.filters import Scope
-        from kafka_clientinfo.questions.impact import impact
-        from kafka_clientinfo.questions.spark_tables import SparkTables
-
         done = run("upgrade_readiness", target="4.0.1")
         expected = impact(Scope(SparkTables(spark, str(sample_warehouse))), "4.0.1", all_targets=True)
         counts = {row["verdict"]: row["count"] for row in done.shown[0]}
         assert counts == {verdict: number for verdict, number in expected.clients.items() if number}
+        assert counts["refused"] > 0
         breaking = {name: counts["refused"] for name, counts in expected.by_release.items() if counts["refused"]}
         assert done.names["at_release"] == breaking
-
-    def test_upgrade_readiness_judges_the_nearest_measured_release(self, run: Any) -> None:
-        counts = [
-            {row["verdict"]: row["count"] for row in run("upgrade_readiness", target=name).shown[0]}
-            for name in ("4.0", "4.0.1")
-        ]
-        assert counts[0] == counts[1]
-        assert counts[0]["refused"] > 0
-
-    def test_upgrade_readiness_refuses_a_release_that_is_not_known(self, run: Any) -> None:
+        nearest = run("upgrade_readiness", target="4.0")  # the nearest release that was measured
+        assert {row["verdict"]: row["count"] for row in nearest.shown[0]} == counts
         with pytest.raises(ConfigError, match=r"no release of 9\.9 was measured"):
             run("upgrade_readiness", target="9.9")
 
-    def test_a_misbehaving_client_is_the_worst_one(self, run: Any) -> None:
+    def test_a_misbehaving_client_is_the_worst_one_or_the_one_that_is_named(self, run: Any) -> None:
         done = run("misbehaving_client")
         assert all(done.shown)
         assert done.names["client_id"] == done.shown[0][0]["client_id"] != ""
-        # of several connections, and of server.log
-        assert {"versions_learnt_elsewhere", "request_unreadable"} <= {
-            rule for row in done.shown[0] for rule in row["rule_names"]
-        }
-
-    def test_a_misbehaving_client_is_the_one_that_is_named(self, run: Any) -> None:
+        found = {rule for row in done.shown[0] for rule in row["rule_names"]}
+        assert {"versions_learnt_elsewhere", "request_unreadable"} <= found  # of several connections, and of server.log
         assert "client_id_changed" in {row["rule"] for row in run("misbehaving_client", client_id="one").shown[1]}
 
     def test_client_id_caching(self, run: Any) -> None:

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import venv
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -50,26 +50,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
     inside = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {
-        f"kafka_clientinfo/{path.relative_to(ROOT)}"
-        for folder in ("schemas", "conf")
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".json", ".toml", ".conf", ".properties", ".yaml", ".sql")
-    } | {
-        str(path.relative_to(ROOT))
-        for package in ("kafka_clientinfo", "pyspark_kafka_request_log")
-        for path in (ROOT / package).rglob("*")
-        if path.suffix in (".py", ".html", ".css", ".js")
-    }
-    assert wanted - inside == set()
+    data, code = (".json", ".toml", ".conf", ".properties", ".yaml", ".sql"), (".py", ".html", ".css", ".js")
+    kinds = {"schemas": data, "conf": data, "kafka_clientinfo": code, "pyspark_kafka_request_log": code}
+    wanted = [path for folder, of in kinds.items() for path in (ROOT / folder).rglob("*") if path.suffix in of]
+    names = [str(path.relative_to(ROOT)) for path in wanted]
+    assert {f"kafka_clientinfo/{name}" if name.startswith(("schemas", "conf")) else name for name in names} <= inside
 
 
 def test_it_works_unpacked_nowhere(wheel: Path, tmp_path: Path) -> None:
     program = (
-        "import kafka_clientinfo.protocol as p, kafka_clientinfo.tables.spec as t, kafka_clientinfo.config.rules as r, kafka_clientinfo as k\n"
+        "import kafka_clientinfo.protocol as p, kafka_clientinfo.tables.spec as t, kafka_clientinfo as k\n"
+        "from kafka_clientinfo.config.rules import rules\n"
         "assert '.whl' in k.__file__\n"
         "assert p.header_versions(18, 3) == (2, 0)\n"
-        "assert 'requests' in t.table_specs() and r.rules() and k.load_settings().cluster == 'default'\n"
+        "assert 'requests' in t.table_specs() and rules() and k.load_settings().cluster == 'default'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env={"PYTHONPATH": str(wheel)})
 
@@ -79,12 +73,9 @@ def metadata(wheel: Path) -> importlib.metadata.PathDistribution:
     return importlib.metadata.PathDistribution(zipfile.Path(wheel, f"{name.rpartition('/')[0]}/"))
 
 
-def test_its_version_stands_in_the_package(wheel: Path) -> None:
-    assert metadata(wheel).version == kafka_clientinfo.__version__
-
-
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_it_asks_for_nothing_that_moves_a_library_of_a_platform(wheel: Path, platform: str) -> None:
+    assert metadata(wheel).version == kafka_clientinfo.__version__
     required = [Requirement(text) for text in metadata(wheel).requires or ()]
     core = {one.name: one.specifier for one in required if one.marker is None}
     assert set(core) == {"pyarrow", "numpy", "zstandard", "lz4"}
@@ -101,34 +92,24 @@ entry({arguments})
 """
 
 
+PREPARE = """
+import runpy, sys
+sys.modules['pyspark'] = None
+runpy.run_module('kafka_clientinfo.commands.prepare', run_name='__main__')
+"""
 SPARK, ANSWERS = ["pyspark", "delta", "pandas"], ["pyspark", "duckdb", "deltalake"]
 
 
-@pytest.mark.parametrize(
-    ("command", "missing"), [*((one, SPARK) for one in ("run", "maintain")), ("verify", ANSWERS)]
-)  # fmt: skip
-def test_a_command_names_the_extra_that_it_lacks(command: str, missing: list[str], tmp_path: Path) -> None:
-    logs = [str(ROOT / "sample_logs")] if command in ("run", "ingest") else []
-    program = WITHOUT.format(missing=missing, arguments=[command, *logs, "--warehouse", str(tmp_path)])
-    said = (
-        "module pyspark is not installed; pip install '.[local]' (in a clone; with a wheel, 'FILE.whl[local]') brings"
-    )
+@pytest.mark.parametrize("program", [
+    WITHOUT.format(missing=SPARK, arguments=["run", "sample_logs", "--warehouse", "/nonesuch"]),
+    WITHOUT.format(missing=SPARK, arguments=["maintain", "--warehouse", "/nonesuch"]),
+    WITHOUT.format(missing=ANSWERS, arguments=["verify", "--warehouse", "/nonesuch"]), PREPARE,
+], ids=["run", "maintain", "verify", "prepare"])  # fmt: skip
+def test_a_command_names_the_extra_that_it_lacks(program: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"kafka-clientinfo: the Python {re.escape(said)}[^\n]*\n", done.stderr)
-
-
-def test_preparing_a_machine_without_spark_names_the_extra() -> None:
-    program = (
-        "import runpy, sys\n"
-        "sys.modules['pyspark'] = None\n"
-        "runpy.run_module('kafka_clientinfo.commands.prepare', run_name='__main__')"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert re.fullmatch(
-        r"kafka-clientinfo: the Python module pyspark is not installed; [^\n]*\[local\][^\n]*\n", done.stderr
-    )
+    said = r"module pyspark is not installed; pip install '\.\[local\]' \(in a clone; with a wheel, 'FILE\.whl\[local\]'\) brings"
+    assert re.fullmatch(rf"kafka-clientinfo: the Python {said}[^\n]*\n", done.stderr)
 
 
 @pytest.mark.process
@@ -145,57 +126,46 @@ def test_two_wheels_are_equal_byte_for_byte(tmp_path: Path) -> None:
     assert wheels[0] == wheels[1]
 
 
-@dataclass
-class Machine:
-    """An environment of Python in which a platform's libraries are installed, without any of ours."""
+def on_machine(folder: Path, *arguments: object, **options: Any) -> str:
+    """What Python says in an environment in which there are a platform's libraries, without any of ours."""
+    if not folder.exists():
+        venv.create(folder, with_pip=True)
+    own = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in own}
+    command = [str(folder / "bin" / "python"), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, cwd=folder, text=True, capture_output=True, check=False)
+    assert done.returncode == options.get("code", 0), done.stderr
+    return done.stdout + (done.stderr if options else "")
 
-    folder: Path
 
-    def __post_init__(self) -> None:
-        venv.create(self.folder, with_pip=True)
-
-    def python(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-        own = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
-        environment = {name: value for name, value in os.environ.items() if name not in own}
-        command = [str(self.folder / "bin" / "python"), *arguments]
-        return subprocess.run(
-            command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, text=True, **{"check": True, **options}
-        )
-
-    def install(self, *what: object) -> None:
-        self.python("-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, what))
-
-    def installed(self) -> dict[str, str]:
-        listed = json.loads(self.python("-m", "pip", "list", "--format=json", "--disable-pip-version-check").stdout)
-        return {one["name"]: one["version"] for one in listed}
+def installed(folder: Path, *what: object) -> dict[str, str]:
+    """Install these, and return all that is installed then."""
+    pip = ("-m", "pip", "--disable-pip-version-check")
+    on_machine(folder, *pip, "install", "--quiet", *what)
+    return {one["name"]: one["version"] for one in json.loads(on_machine(folder, *pip, "list", "--format=json"))}
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_installing_it_changes_nothing_of_a_platform(wheel: Path, platform: str, tmp_path: Path) -> None:
-    machine = Machine(tmp_path / "machine")
-    machine.install(*PLATFORMS[platform])
-    before = machine.installed()
-    machine.install(wheel)
-    after = machine.installed()
+    before = installed(tmp_path / "machine", *PLATFORMS[platform])
+    after = installed(tmp_path / "machine", wheel)
     assert set(after) - set(before) == {"kafka-clientinfo", "zstandard", "lz4"}
     assert {name: after[name] for name in before} == before
 
 
 @pytest.mark.oracle
 def test_it_reads_logs_on_a_machine_without_spark(wheel: Path, tmp_path: Path) -> None:
-    machine = Machine(tmp_path / "machine")
-    machine.install(wheel)
-    assert {"pyspark", "delta-spark", "pandas", "duckdb", "deltalake"} & set(machine.installed()) == set()
+    machine = tmp_path / "machine"
+    assert {"pyspark", "delta-spark", "pandas", "duckdb", "deltalake"} & set(installed(machine, wheel)) == set()
     log = next((ROOT / "sample_logs" / "kafka-2.7.2").glob("kafka-request.log*"))
     program = (
         "from pathlib import Path\nfrom kafka_clientinfo import logs, protocol\n"
         f"print(protocol.header_versions(18, 3), sum(1 for _ in logs.range_records(Path({str(log)!r}), 0, None)))"
     )
-    versions, _, number = machine.python("-c", program).stdout.rpartition(" ")
+    versions, _, number = on_machine(machine, "-c", program).rpartition(" ")
     assert (versions, int(number) > 400) == ("(2, 0)", True)
     entry = "from kafka_clientinfo.cli import entry; entry()"
-    done = machine.python("-c", entry, "run", str(log), "--warehouse", "./w", check=False, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install '.[local]'" in done.stderr
-    assert done.stderr.count("\n") == 1
+    said = on_machine(machine, "-c", entry, "run", log, "--warehouse", "./w", code=1)
+    assert "pip install '.[local]'" in said
+    assert said.count("\n") == 1

@@ -10,15 +10,12 @@ from kafka_clientinfo.printable import argument, safe
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 NOTHING_TO_SEE = "\u00ad\u034f\u115f\u180e\u200b\u200c\u200d\u2060\u2064\u2800\u3164\ufe0f\ufeff\uffa0\ufff9\U000e0041\U000e0101\U0001d173"
 CONTROLS = "".join(map(chr, [*range(32), *range(127, 160)]))
+OTHERS = "\u2028\u2029\u00a0\u3000\ud800\udfff\ue000\uffff"
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [*CONTROLS, *BIDI, *NOTHING_TO_SEE, *"\u2028\u2029\u00a0\u3000\ud800\udfff\ue000\uffff", "\x1b[31mred", "a\nb"],
-    ids=ascii,
-)
+@pytest.mark.parametrize("hostile", CONTROLS + BIDI + NOTHING_TO_SEE + OTHERS, ids=ascii)
 def test_no_control_reaches_the_terminal(hostile: str) -> None:
-    assert safe(f"a{hostile}b") == f"a{hostile}b".replace(hostile[0] if hostile[0] != "a" else "\n", "\ufffd")
+    assert safe(f"a{hostile}b") == "a\ufffdb"
 
 
 @pytest.mark.parametrize("plain", ["", "a b", "ü\N{SNOWMAN}", "\N{GRINNING FACE}", "<b>'\"`${x}%s", "e\u0301", "日本"])
@@ -41,7 +38,6 @@ def test_any_text_becomes_one_printable_line(text: str) -> None:
 
 
 def test_long_texts_are_cut() -> None:
-    assert [safe("abcd", 4), safe("abc", 4)] == ["abcd", "abc"]
-    assert safe("abcdef", 4) == "abc…"
+    assert [safe("abcd", 4), safe("abc", 4), safe("abcdef", 4)] == ["abcd", "abc", "abc…"]
     assert len(safe("x" * 100_000)) < 5000
     assert safe("\x1b" * 100_000, 60) == "\ufffd" * 59 + "…"

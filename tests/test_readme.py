@@ -1,25 +1,15 @@
-"""README and docs name what there is: questions, pages, exports, the version, and the releases that are supported."""
+"""README and docs name what there is: pages, exports, the version, and the releases that are supported."""
 
 import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import kafka_clientinfo
-from kafka_clientinfo.tables.views import views
 
 from .supported import IN_THE_TESTS, PYTHONS, SPARKS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
-
-
-def test_the_readme_asks_five_questions_and_links_views() -> None:
-    rows = re.findall(r"^\| \*\*Who .+ \| \[`(\w+)`\]\(schemas/views/\w+\.sql\)", TEXT, re.MULTILINE)
-    assert len(rows) == len(set(rows)) == 5
-    linked = {name for name, file in re.findall(r"\[`(\w+)`\]\(schemas/views/(\w+)\.sql\)", TEXT) if name == file}
-    assert set(rows) <= linked <= set(views())
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:
@@ -35,26 +25,6 @@ def test_the_page_on_python_documents_all_that_the_package_exports() -> None:
     documented = re.findall(r"^ +- (\w+)$", block, re.MULTILINE)
     assert sorted(documented) == sorted(kafka_clientinfo.__all__)
     assert [name for name in documented if not getattr(kafka_clientinfo, name).__doc__] == []
-
-
-PAGES = [
-    "README.md",
-    "databricks.yml",
-    "kafka_clientinfo/__init__.py",
-    *(
-        str(path.relative_to(ROOT))
-        for folder in ("docs", "examples", "jobs")
-        for path in (ROOT / folder).rglob("*.[mp][dy]")
-    ),
-]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_paths_of_volumes_are_as_databricks_has_them(page: str) -> None:
-    """`/Volumes/catalog/schema/volume/…`; `/Volumes/…` stands for any."""
-    text = (ROOT / page).read_text("utf-8")
-    paths = re.findall(r"/Volumes((?:/[\w${}.]+)+)", text)
-    assert [path for path in paths if len(path.strip("/.").split("/")) < 3] == []
 
 
 def text(name: str) -> str:

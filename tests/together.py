@@ -28,9 +28,8 @@ def _group(item: pytest.Item) -> tuple[object, ...] | None:
         return None
     own = _names_of_cases(item)
     fixtures = item._fixtureinfo.name2fixturedefs
-    if any(
-        made.scope == "function" for name in item.fixturenames if name not in own for made in fixtures.get(name, ())
-    ):
+    made = [one for name in item.fixturenames if name not in own for one in fixtures.get(name, ())]
+    if any(one.scope == "function" for one in made):
         return None
     if {"request", "tmp_path"} & set(item._fixtureinfo.argnames):
         return None

@@ -41,9 +41,8 @@ def logged(data: bytes) -> Iterator[Logged]:
 
 
 def _event(record: Logged, **fields: object) -> bytes:
-    fields = {
-        name: record.message.decode("utf-8", "replace") if value is ... else value for name, value in fields.items()
-    }
+    text = record.message.decode("utf-8", "replace")
+    fields = {name: text if value is ... else value for name, value in fields.items()}
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -68,48 +67,36 @@ PATTERNS: dict[str, Callable[[Logged], bytes]] = {
 EVENTS = ("ecs", "ecs_nested", "logstash", "filebeat")
 
 
-def _lines(text: bytes) -> list[bytes]:
-    return text.split(b"\n")
-
-
-def _pieces(line: bytes, size: int) -> list[bytes]:
-    return [line[at : at + size] for at in range(0, len(line), size)] or [b""]
+def _cut(text: bytes, size: int) -> Iterator[tuple[bytes, bool]]:
+    """The lines of a text in pieces, and whether a piece ends its line."""
+    for line in text.split(b"\n"):
+        for at in range(0, len(line), size) or (0,):
+            yield line[at : at + size], at + size >= len(line)
 
 
 def cri(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
-    for line in _lines(text):
-        *parts, last = _pieces(line, part)
-        for piece, tag in [*((piece, b"P") for piece in parts), (last, b"F")]:
-            yield f"{record.instant} stdout ".encode() + tag + b" " + piece
+    for piece, is_last in _cut(text, part):
+        yield f"{record.instant} stdout ".encode() + (b"F " if is_last else b"P ") + piece
 
 
 def docker(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
-    for line in _lines(text):
-        for piece in _pieces_of_text(line.decode("utf-8", "replace") + "\n", max(part, 16 << 10)):
-            entry = {"log": piece, "stream": "stdout", "time": record.instant}
+    for line in text.split(b"\n"):
+        whole, size = line.decode("utf-8", "replace") + "\n", max(part, 16 << 10)
+        for at in range(0, len(whole), size):
+            entry = {"log": whole[at : at + size], "stream": "stdout", "time": record.instant}
             yield json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _pieces_of_text(line: str, size: int) -> list[str]:
-    return [line[at : at + size] for at in range(0, len(line), size)]
 
 
 def _entries(record: Logged, text: bytes, part: int) -> Iterator[dict[str, bytes]]:
     micros = int(datetime.fromisoformat(record.second + "+00:00").timestamp()) * 10**6 + int(
         record.instant[20:-1].ljust(6, "0")
     )
-    for line in _lines(text):
-        *parts, last = _pieces(line, part)
-        for piece, is_last in [*((piece, False) for piece in parts), (last, True)]:
-            yield {
-                "__CURSOR": b"s=3be2ab4f85bd4b2bb71ade9ea1b66191;i=14",
-                "__REALTIME_TIMESTAMP": str(micros).encode(),
-                "PRIORITY": b"6",
-                "_TRANSPORT": b"stdout",
-                "_STREAM_ID": b"f1241ec1d3094f64b1ef9403148d7219",
-                "MESSAGE": piece,
-                **({} if is_last else {"_LINE_BREAK": b"line-max"}),
-            }
+    for piece, is_last in _cut(text, part):
+        yield {
+            "__CURSOR": b"s=3be2ab4f85bd4b2bb71ade9ea1b66191;i=14", "__REALTIME_TIMESTAMP": str(micros).encode(),
+            "PRIORITY": b"6", "_TRANSPORT": b"stdout", "_STREAM_ID": b"f1241ec1d3094f64b1ef9403148d7219", "MESSAGE": piece,
+            **({} if is_last else {"_LINE_BREAK": b"line-max"}),
+        }  # fmt: skip
 
 
 def journal(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
@@ -125,7 +112,7 @@ def journal(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
 
 def rfc_3164(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
     at = datetime.fromisoformat(record.second)
-    for line in _lines(text):
+    for line in text.split(b"\n"):
         yield f"<135>{at:%b} {at.day:2d} {at:%H:%M:%S} broker-1 kafka[17]: ".encode() + line
 
 
@@ -135,12 +122,12 @@ def rfc_3164_bare(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
 
 
 def rfc_5424(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
-    for line in _lines(text):
+    for line in text.split(b"\n"):
         yield f'<135>1 {record.instant} broker-1 kafka 17 - [a@1 k="v \\" \\]"] '.encode() + line
 
 
 def rsyslog(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
-    for line in _lines(text):
+    for line in text.split(b"\n"):
         yield f"{record.instant.replace('Z', '+00:00')} broker-1 kafka: ".encode() + line
 
 
@@ -148,16 +135,10 @@ def bare(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
     yield text
 
 
+_NAMED = (cri, docker, journal, rfc_3164, rfc_3164_bare, rfc_5424, rsyslog)
 WRAPPERS: dict[str, Callable[[Logged, bytes, int], Iterable[bytes]]] = {
-    "none": bare,
-    "cri": cri,
-    "docker": docker,
-    "journal": journal,
-    "rfc_3164": rfc_3164,
-    "rfc_3164_bare": rfc_3164_bare,
-    "rfc_5424": rfc_5424,
-    "rsyslog": rsyslog,
-}
+    "none": bare, **{wrapper.__name__: wrapper for wrapper in _NAMED},
+}  # fmt: skip
 KINDS = [
     (pattern, wrapper) for wrapper in WRAPPERS for pattern in PATTERNS if (wrapper, pattern) != ("none", "message")
 ]
