@@ -20,6 +20,7 @@ from kafka_clientinfo.warehouse.judged_table import JUDGED
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .equality import assert_same_tables
+from .ingestion.stored_logs import save
 
 pytestmark = pytest.mark.long
 
@@ -29,14 +30,7 @@ REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("logs"), gzip.decompress(REAL.read_bytes()))
-
-
-def written(folder: Path, data: bytes) -> Path:
-    path = folder / "b" / "kafka-request.log"
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
-    return path
+    return save(tmp_path_factory.mktemp("logs") / "b" / "kafka-request.log", gzip.decompress(REAL.read_bytes()))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +45,9 @@ def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """The tables of two runs by name: both steps for a half of the log, and a run for the rest."""
     name = f"spark_catalog.kafka_{uuid4().hex}"
     records = [record.data for record in split_records([log.read_bytes()])]
-    growing = written(tmp_path_factory.mktemp("growing"), b"".join(records[: len(records) // 2]))
+    growing = save(
+        tmp_path_factory.mktemp("growing") / "b" / "kafka-request.log", b"".join(records[: len(records) // 2])
+    )
     assert cli.main(["ingest", str(growing), "--warehouse", name], spark) == 0
     assert cli.main(["build", "--warehouse", name], spark) == 0
     growing.write_bytes(log.read_bytes())

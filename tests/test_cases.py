@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
+from tests.ingestion.stored_logs import save
 from tests.ingestion.test_topic_mentions import produce
 from tests.scanned import by_cluster, scanned
 from tests.sections import sections
@@ -96,14 +97,9 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
 }  # fmt: skip
 
 
-def logged(folder: Path, *made: bytes, name: str = "kafka-request.log") -> None:
-    (folder / "b1").mkdir(exist_ok=True)
-    (folder / "b1" / name).write_bytes(b"".join(made))
-
-
 def test_a_setting_adds_forms_of_principals_that_name_a_session(tmp_path: Path) -> None:
     made = [produce(at=at, correlation_id=at, principal=f"Custom:orders/session-{at}") for at in range(3)]
-    logged(tmp_path, *made)
+    save(tmp_path / "b1" / "kafka-request.log", b"".join(made))
     settings = Settings(principal_patterns=("^(Custom:[^/]+)/session-[0-9]+$",))
     tables = scanned([tmp_path], settings, "connections", "topic_usage")
     assert tables.query("SELECT principal, requests FROM {connections}").rows == [("Custom:orders", 3)]
@@ -118,8 +114,8 @@ def test_a_request_that_server_log_shows_is_of_the_principal_that_all_connection
         "(kafka.network.Processor)\norg.apache.kafka.common.errors.InvalidRequestException: Error getting request for apiKey: "
         f"PRODUCE, apiVersion: 2, connectionId: 10.0.0.1:9092-10.0.0.2:4000-9, listenerName: ListenerName(SASL), principal: {session}\n"
     )
-    logged(tmp_path, closed.encode(), name="server.log.1")
-    logged(tmp_path, produce(at=0, principal=session))
+    save(tmp_path / "b1" / "server.log.1", closed.encode())
+    save(tmp_path / "b1" / "kafka-request.log", produce(at=0, principal=session))
     tables = scanned([tmp_path], Settings(), "connections", "violations")
     for relation in ("failed_requests", "connections", "violations"):
         assert tables.query(f"SELECT DISTINCT principal FROM {{{relation}}}").rows == [(f"[IAM]:[{ORDERS}]",)], relation

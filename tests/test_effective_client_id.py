@@ -9,6 +9,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from tests.builders import json_record
+from tests.ingestion.stored_logs import save
 from tests.ingestion.test_topic_mentions import produce
 from tests.scanned import OfCluster, by_cluster, scanned
 
@@ -59,9 +60,7 @@ def records(later: str | None) -> list[bytes]:
 def written(folder: Path, made: list[bytes], ends: tuple[int, ...] = ()) -> Path:
     """Write a log, cut into files that begin at `ends`, and return its folder."""
     for number, (begin, end) in enumerate(zip((0, *ends), (*ends, len(made)), strict=True)):
-        log = folder / "b1" / f"kafka-request.log.{number}"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_bytes(b"".join(made[begin:end]))
+        save(folder / "b1" / f"kafka-request.log.{number}", b"".join(made[begin:end]))
     return folder
 
 

@@ -21,6 +21,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.discovery import delivered_logs
 from tests.builders import json_record
+from tests.ingestion.stored_logs import save
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -123,9 +124,8 @@ def test_the_cron_job_of_a_node_finds_the_logs_of_its_brokers_and_their_names(tm
     uid = "0b5f9b0e-1c62-4f6e-9c41-2a4c1f3b7d10"
     other = ("kafka_other-kafka-0", "shop_my-cluster-kafka-0")
     for pod in ("kafka_my-cluster-kafka-0", "kafka_my-cluster-broker-1", *other):
-        log = tmp_path / f"{pod}_{uid}" / "kafka" / "0.log"
-        log.parent.mkdir(parents=True)
-        log.write_bytes(b"2026-11-21T02:44:58.359Z stdout F " + json_record(client_id="a"))
+        record = b"2026-11-21T02:44:58.359Z stdout F " + json_record(client_id="a")
+        save(tmp_path / f"{pod}_{uid}" / "kafka" / "0.log", record)
     found = delivered_logs([str(tmp_path) + pattern.removeprefix("/logs")], with_servers=True).files
     brokers = sorted(Settings().broker_of(Path(file.path)) for file in found)
     assert brokers == ["my-cluster-broker-1", "my-cluster-kafka-0"]

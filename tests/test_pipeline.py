@@ -26,6 +26,7 @@ from kafka_clientinfo.warehouse.warehouse import Warehouse
 from lab.acceptance import assert_accepted, needs_checker, shared
 
 from .equality import COMPARED, assert_same_tables
+from .ingestion.stored_logs import save
 from .stages import at_stages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,18 +44,11 @@ SEEN: list[dict[str, str | None]] = []
 """The caller's conf at each stage of the run, and after it."""
 
 
-def written(root: Path, records: list[bytes]) -> Path:
-    log = root / "b" / "kafka-request.log"
-    log.parent.mkdir()
-    log.write_bytes(b"".join(records))
-    return log
-
-
 @pytest.fixture(scope="module")
 def at_once(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables of one run over everything."""
     root = tmp_path_factory.mktemp("at-once")
-    log = written(root, records)
+    log = save(root / "b" / "kafka-request.log", b"".join(records))
 
     def note(stage: str = "") -> None:
         SEEN.append({key: conf_value(spark, key) for key in CALLERS})
@@ -84,7 +78,7 @@ def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
     for name in ("localCheckpoint", "persist", "unpersist"):
         monkeypatch.setattr(type(spark.range(1)), name, refused)
     lake = tmp_path / "lake"
-    pipeline.run(spark, [str(written(tmp_path, records))], str(lake))
+    pipeline.run(spark, [str(save(tmp_path / "b" / "kafka-request.log", b"".join(records)))], str(lake))
     monkeypatch.undo()
     assert list((lake / "_staged").iterdir()) == []
     assert_same_tables(spark, lake, at_once)
@@ -106,7 +100,7 @@ def test_a_warehouse_of_the_release_before_is_read_on_with_the_tables_of_this_on
     shutil.unpack_archive(ROOT / "tests" / "warehouse" / "earlier" / "format_2.zip", tmp_path)
     with pytest.raises(WarehouseError, match="was made by an earlier release; `kafka-clientinfo run` with its logs"):
         require_state(LocalTables(tmp_path / "lake").state(), "lake")
-    report = pipeline.run(spark, written(tmp_path, records), tmp_path / "lake")
+    report = pipeline.run(spark, save(tmp_path / "b" / "kafka-request.log", b"".join(records)), tmp_path / "lake")
     assert report.files[0]["requests"] < len(records) - 250
     assert_same_tables(spark, tmp_path / "lake", at_once)
     checks = quick_checks(LocalTables(tmp_path / "lake"), str(tmp_path / "lake"))

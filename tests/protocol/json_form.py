@@ -1,14 +1,7 @@
 """Conversion of bodies to the JSON of the broker's request log (2.8 and newer), and back.
 
-    in a decoded dict                                  | in the log
-    ---------------------------------------------------|--------------------------
-    number, text, uuid, name of a field                | the same
-    bytes                                              | base64
-    records                                            | their size only
-    tagged field that is unknown, or has its default   | nothing
-    bytes of a text that are not UTF-8                 | U+FFFD
-
-Bytes can be read back; records, unknown tagged fields and U+FFFD cannot.
+The log has bytes as base64, of records their size only, U+FFFD for what is not UTF-8, and no tagged field that is unknown
+or has its default.
 """
 
 import base64

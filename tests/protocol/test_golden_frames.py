@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import protocol
-from tests.amounts import places
 from tests.protocol.json_form import from_log_json, to_log_json
 
 FRAMES = Path(__file__).parent.parent / "golden" / "frames"
@@ -33,7 +32,6 @@ def exchanges() -> Iterator[tuple[str, dict[str, Any]]]:
 EXCHANGES = [*exchanges()]
 REFUSED = [case for case in EXCHANGES if (case[1]["apiKey"], case[1]["apiVersion"]) == (18, NEWER_THAN_ANY)]
 ACCEPTED = [case for case in EXCHANGES if case not in REFUSED]
-KNOWN = [case for case in ACCEPTED if protocol.supports(case[1]["apiKey"], case[1]["apiVersion"])]
 LOGGED = [case for case in ACCEPTED if "logged" in case[1]]
 
 
@@ -54,17 +52,6 @@ def it_decodes_and_writes_back_the_same_request(exchange: dict[str, Any]) -> Non
 def it_decodes_and_writes_back_the_same_response(exchange: dict[str, Any]) -> None:
     response = protocol.decode_response(exchange["response"], exchange["apiKey"], exchange["apiVersion"])
     assert protocol.encode_response(response) == exchange["response"]
-
-
-@each(KNOWN)
-def it_cannot_be_read_when_cut(exchange: dict[str, Any]) -> None:
-    request, response = exchange["request"], exchange["response"]
-    for end in places(0, len(request)):
-        with pytest.raises(protocol.DecodeError):
-            protocol.decode_request(request[:end])
-    for end in [*range(4), *places(5, len(response))]:  # 4 bytes are KIP-35's empty answer
-        with pytest.raises(protocol.DecodeError):
-            protocol.decode_response(response[:end], exchange["apiKey"], exchange["apiVersion"])
 
 
 @each(LOGGED)

@@ -49,22 +49,17 @@ def codecs_with_bodies(draw: st.DrawFn) -> tuple[Codec, dict[str, Any]]:
     return codec, body
 
 
-@given(codecs_with_bodies())
-@settings(max_examples=examples(400))
-def it_reads_what_it_writes(case: tuple[Codec, dict[str, Any]]) -> None:
-    codec, body = case
-    assert codec.decode_all(codec.encode(body)) == body
-
-
 def it_reads_what_it_writes_in_every_version() -> None:
+    """Also tagged fields that nobody knows; what the log has of a body is enough to write it, but for those."""
     for codec in every():
         rng = random.Random(f"{codec.name}{codec.version}")
-        for _ in range(10):
+        for number in range(10):
             body = random_body(codec.spec, rng)
-            raw = codec.encode(body)
-            assert codec.decode_all(raw) == body, (codec.name, codec.version)
             again = struct_from_json(codec.spec, struct_to_json(codec.spec, body))
-            assert codec.encode(again) == raw, (codec.name, codec.version)
+            assert codec.encode(again) == codec.encode(body), (codec.name, codec.version)
+            if codec.spec.flexible and number % 3 == 0:
+                body[UNKNOWN_TAGS] = {101: b"", 70000 + number: rng.randbytes(9), 2**32 - 1: b"x"}
+            assert codec.decode_all(codec.encode(body)) == body, (codec.name, codec.version)
 
 
 @given(codecs_with_bodies())

@@ -88,11 +88,9 @@ def test_every_error_code_has_kafkas_name() -> None:
     codes = [*range(-1, 200)]
     answers = ask("4.4.0", [f"error\t{code}" for code in codes])
     # Kafka gives codes that it does not know the name of -1.
-    expected = {
-        code: (name, retriable == "true")
-        for code, (name, retriable) in zip(codes, answers, strict=True)
-        if code == -1 or name != "UNKNOWN_SERVER_ERROR"
-    }
+    named = zip(codes, answers, strict=True)
+    known = [(code, name, flag) for code, (name, flag) in named if code == -1 or name != "UNKNOWN_SERVER_ERROR"]
+    expected = {code: (name, retriable == "true") for code, name, retriable in known}
     assert {error.code: (error.name, error.retriable) for error in errors().values()} == expected
 
 
@@ -144,12 +142,8 @@ def compare(name: str, version: int, codec: Codec, body: dict[str, Any], answer:
 @pytest.mark.parametrize("kafka", RELEASES)
 def it_knows_the_headers_that_kafka_uses(kafka: str) -> None:
     registry = released()
-    versions = [
-        (key, version)
-        for key, schema in registry.requests.items()
-        for version in range(schema.latest + 1)
-        if (key, version) not in ONLY_OURS
-    ]
+    every = [(key, version) for key, schema in registry.requests.items() for version in range(schema.latest + 1)]
+    versions = [one for one in every if one not in ONLY_OURS]
     answers = ask(kafka, [f"header\t{key}\t{version}" for key, version in versions])
     known = [(case, answer) for case, answer in zip(versions, answers, strict=True) if answer != ["unknown"]]
     assert len(known) > 300
