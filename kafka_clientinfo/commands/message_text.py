@@ -267,6 +267,8 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
     )
     other_groups = [name for name in all_groups if name not in {*groups, *possible_groups}]
     requests, last = sum(use["requests"] for use in uses), max(use["last_seen"] for use in uses)
+    since = [use.get("accepted_since") for use in uses]
+    is_done = max(filter(None, since)) if all(since) else None
     some = max(uses, key=lambda use: bool(on_some(use)))
     library = {text: None for use in uses if (text := probably(use))}
     lines = [
@@ -283,6 +285,10 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
         f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}"
         + on_some(some, f". Not all connections under this name send them: {requested(some)} is sent on "),
     ]
+    if is_done:
+        at = f"{is_done:%Y-%m-%d %H:%M}"
+        done = f"- **Perhaps done already:** since {at} it was seen with versions that Kafka {facts.target} accepts, and with no others."
+        lines.insert(1, done)
     heading, *bullets = filter(None, lines)
     return "\n\n".join([heading, "\n".join(bullets)])
 

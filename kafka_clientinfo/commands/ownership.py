@@ -23,7 +23,7 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
-from ..questions.impact import add_connections_of_api, judged
+from ..questions.impact import add_accepted_since, add_connections_of_api, judged
 from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
@@ -74,7 +74,7 @@ class OwnerImpact:
             `refused_already` are not among them.
         uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
             last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), the client's
-            connections with it, and what `add_probable` and `add_connections_of_api` add.
+            connections with it, and what `add_probable`, `add_connections_of_api` and `add_accepted_since` add.
         hosts: cluster and remote host of all clients.
         refused_already: the number of clients that the release accepts by what they sent, and of which other requests are
             refused already.
@@ -218,6 +218,7 @@ class Ownership:
             row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["rank"]]
         add_probable(tables, not_fine, target)
         add_connections_of_api(tables, not_fine)
+        add_accepted_since(tables, not_fine, target)
         for (owner, *_), same_use in grouped(not_fine, ("owner", *USE)).items():
             hosts, requests = {row["remote_host"] or UNKNOWN for row in same_use}, _sum(same_use, "requests")
             first, last = _span(same_use, "first_seen", "last_seen")

@@ -57,6 +57,10 @@ _REFUSED = 20
 _REST = "--limit 0 and --json"
 _WHOLE = frozenset({"request", "last seen", "why"})
 """Columns that are never shortened: the legend explains whole reasons."""
+_UPGRADED = (
+    "May be upgraded since: for a day or more of the logs they sent nothing that would break, and used the same APIs on new connections. "
+    "Another program of the same name may have been idle for that time. --since judges newer requests only."
+)
 _BASELINE = (
     "  A client that does less than a library can do may work with an older release, as named above. Check that a release works with "
     "today's brokers too{}. From Kafka 4.0 on, Apache Kafka itself supports Java clients of 2.1 or later only (KIP-896)."
@@ -161,8 +165,10 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
     parts += already_refused(result.refused_already, result.fine_beside_refused)
     if result.target is not None:
-        fine = Fine(result.clients_refused_already, result.barely_seen, result.fine_beside_refused, result.is_only_info)
-        parts.append(folded(headline(result.target, result.clients, fine)))
+        of_fine = (result.clients_refused_already, result.barely_seen, result.fine_beside_refused, result.is_only_info)
+        parts.append(folded(headline(result.target, result.clients, Fine(*of_fine, result.maybe_upgraded))))
+        if result.maybe_upgraded:
+            parts.append(folded(_UPGRADED))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
@@ -239,6 +245,8 @@ def headline(target: str, by_verdict: Mapping[str, int], fine: Fine) -> str:
     )
     is_one = by_verdict[ACCEPTED] == 1
     parts = (words if is_one else f"{number:,} of them {words}" for number, words in limits if number)
+    if fine.maybe_upgraded:
+        text += f"; {fine.maybe_upgraded:,} of those that would break may be upgraded since"
     others = f"; {OTHERS}." if fine.is_only_info and by_verdict[ACCEPTED] else "."
     return ", ".join([text, *parts]) + others
 

@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help=f"post what is new as JSON (Slack, Teams); the variable {TOKEN} has a token for it",
     )
-    parser.add_argument("--metrics", metavar="FILE", help="write figures in the text format of Prometheus")
+    parser.add_argument(
+        "--metrics", metavar="FILE", help="write figures of all clusters in the text format of Prometheus"
+    )
     add_formats(parser, _SHOWN)
 
 
@@ -66,7 +68,8 @@ def execute(context: Context) -> int:
     owned = Ownership(owners, scope).names_of_clients() if owners.rules else None
     new = alarms(scope, since, target, owned, asked is not None)
     if arguments.metrics is not None:
-        lines = "".join(f"{line}\n" for line in _metrics(scope, clusters, target, owned))
+        everything = replace(scope, filters=Filters())
+        lines = "".join(f"{line}\n" for line in _metrics(everything, [name for (name,) in names], target, owned))
         write_private(Path(arguments.metrics), lines.encode(), "--metrics", 0o644)
     if webhook is not None and new:
         posted = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
@@ -100,6 +103,8 @@ def _metrics(
         numbers[ACCEPTED] -= fine.beside
         if fine.is_only_info and not numbers[ACCEPTED]:
             del numbers[ACCEPTED]
+        numbers[REFUSED] -= fine.maybe_upgraded
+        numbers["maybe_upgraded"] = fine.maybe_upgraded
         by_verdict[name] = numbers | {REFUSED_ALREADY: fine.refused, "maybe_refused_already": fine.beside}
     yield from _gauge(
         "clients", "Clients by their worst verdict at the target; those that are fine are not logged at INFO.",

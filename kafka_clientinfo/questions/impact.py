@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import WarehouseError
@@ -12,12 +13,15 @@ from ..tables.spec import ADVICE, CLIENT, CONNECTION_KEY
 from .filters import Filters, Scope
 from .presenter import IN_WORDS, REFUSED_ALREADY, counted, version_numbers
 from .probable import add_probable
-from .queries import Rows, Tables, grouped
+from .queries import Rows, Tables, grouped, same
 from .refused import Refusals, refusals
 from .trust import brokers_without_logs, info_logs, is_only_info, names_of, nobody, of_cluster, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
+_PROGRAM = ("cluster", "principal", "client_id")
+_A_DAY = timedelta(days=1)
+"""Without refused requests, after which a client that goes on with others counts as perhaps upgraded."""
 _SPANS = 20
 """The number of clusters of which the times are named."""
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
@@ -39,7 +43,7 @@ class Impact:
         barely_seen: number of clients that are fine at the target, see `Fine.barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
             Columns with `probable_` in front, and candidate_software, are about clients without a name, see `probable.add_probable`.
-            connections_of_api: see `add_connections_of_api`.
+            connections_of_api: see `add_connections_of_api`. accepted_since: see `add_accepted_since`.
         found: number of such rows per verdict, before a limit applies.
         reasons: the reasons in all of them.
         by_release: number of clients per worst verdict, for every release; `REFUSED_ALREADY` is one of them.
@@ -49,6 +53,7 @@ class Impact:
         clients_refused_already: number of clients with the verdict `REFUSED_ALREADY` at the target.
         refused_senders: who sent what is refused already, see `Refusals.senders`.
         is_only_info: see `Fine.is_only_info`.
+        maybe_upgraded: see `Fine.maybe_upgraded`.
     """
 
     target: str | None
@@ -68,6 +73,7 @@ class Impact:
     clients_refused_already: int = 0
     refused_senders: list[dict[str, Any]] = field(default_factory=list)
     is_only_info: bool = False
+    maybe_upgraded: int = 0
 
     @property
     def refusals(self) -> Refusals:
@@ -86,12 +92,14 @@ class Fine:
         beside: those from hosts with requests that are refused already, and of which the client is not known. If the host is
             not known either, it may be any of the cluster's.
         is_only_info: whether all logs are at INFO, so that others that are fine are not logged.
+        maybe_upgraded: those that the release refuses, but only by what they sent before `accepted_since`.
     """
 
     refused: int = 0
     barely_seen: int = 0
     beside: int = 0
     is_only_info: bool = False
+    maybe_upgraded: int = 0
 
 
 def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
@@ -187,6 +195,9 @@ def judged_clients(scope: Scope, target: str, refused: Refusals) -> tuple[dict[s
     clients, fine = clients_by_verdict(scope, target), fine_clients(scope, target, refused)
     clients[ACCEPTED] -= fine.refused
     fine.is_only_info = is_only_info(scope)
+    if clients[REFUSED] and (since := accepted_since(scope.tables, target)):
+        refusing = scope.query(f"{judged(target)}SELECT DISTINCT {', '.join(CLIENT)} FROM judged WHERE rank = 0")
+        fine.maybe_upgraded = sum(tuple(client[: len(_PROGRAM)]) in since for client in refusing)
     return clients, fine
 
 
@@ -195,6 +206,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     result.clients, fine = judged_clients(scope, target, result.refusals)
     result.clients_refused_already, result.barely_seen = fine.refused, fine.barely_seen
     result.fine_beside_refused, result.is_only_info = fine.beside, fine.is_only_info
+    result.maybe_upgraded = fine.maybe_upgraded
     counts = scope.query(
         f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
         "GROUP BY rank, reason ORDER BY rank, most DESC, reason"
@@ -214,6 +226,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
     add_probable(scope.tables, result.rows, target)
     add_connections_of_api(scope.tables, result.rows)
+    add_accepted_since(scope.tables, result.rows, target)
 
 
 def add_connections_of_api(tables: Tables, uses: Sequence[dict[str, Any]]) -> None:
@@ -232,6 +245,38 @@ def add_connections_of_api(tables: Tables, uses: Sequence[dict[str, Any]]) -> No
     for use in uses:
         key = (*(use[name] for name in CLIENT), use["api_name"])
         use["connections_of_api"] = numbers.get(key, use["connections"])
+
+
+def accepted_since(tables: Tables, target: str) -> dict[tuple[Any, ...], datetime]:
+    """Return since when clients that a measured release refuses use the same APIs in versions that it accepts.
+
+    The clients are by cluster, principal and client id, as another library is another software. Each has sent nothing that is refused
+    for a day or more of its cluster's logs, and has used all of these APIs on connections that began later. Another
+    program of the same name may be idle for that time, so that a client may be upgraded, not that it is.
+    """
+    key = ", ".join(f"r.{name}" for name in _PROGRAM)
+    ends = dict(tables.query("SELECT cluster, max(last_at) FROM {api_usage} AS u GROUP BY cluster").rows)
+    rows = tables.query(
+        f"{judged(target)}, refused AS (SELECT DISTINCT {', '.join(_PROGRAM)}, api_name, max(last_seen) OVER (PARTITION BY "
+        f"{', '.join(_PROGRAM)}) AS until FROM judged WHERE rank = 0) "
+        f"SELECT {key}, r.until, min(u.opened_at) FROM refused AS r LEFT JOIN (SELECT * FROM {{api_usage}} AS a WHERE role = 'client') "
+        f"AS u ON {same('u', 'r', (*_PROGRAM, 'api_name'))} AND u.opened_at > r.until GROUP BY {key}, r.api_name, r.until"
+    )
+    since: dict[tuple[Any, ...], list[datetime | None]] = {}
+    for *client, until, opened in rows:
+        is_over = ends[client[0]] - until >= _A_DAY
+        since.setdefault(tuple(client), []).append(opened if is_over else None)
+    return {
+        client: max(times) for client, found in since.items() if len(times := [at for at in found if at]) == len(found)
+    }
+
+
+def add_accepted_since(tables: Tables, uses: Sequence[dict[str, Any]], target: str) -> None:
+    """Add `accepted_since` to refused uses, null where the client may still send them; see the function of that name."""
+    since = accepted_since(tables, target) if any(use["verdict"] == REFUSED for use in uses) else {}
+    for use in uses:
+        key = tuple(use[name] for name in _PROGRAM)
+        use["accepted_since"] = since.get(key) if use["verdict"] == REFUSED else None
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:

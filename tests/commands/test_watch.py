@@ -90,7 +90,7 @@ def test_metrics_are_those_of_each_cluster(warehouse: Path, owners: Path, tmp_pa
     of_c = {name: text for name, text in figures.items() if 'cluster="c"' in name and "log" not in name}
     verdict = 'kafka_clientinfo_clients{{cluster="{}",target="4.0.1",verdict="{}"}}'.format
     numbers = {"refused": "3"} | dict.fromkeys(("deprecated", "undecided", "accepted", "refused_already"), "0")
-    numbers["maybe_refused_already"] = "0"
+    numbers |= {"maybe_refused_already": "0", "maybe_upgraded": "0"}
     assert of_c == {verdict("c", name): number for name, number in numbers.items()} | {
         'kafka_clientinfo_unowned_clients{cluster="c"}': "2", 'kafka_clientinfo_refused_requests{cluster="c"}': "0",
     }  # fmt: skip

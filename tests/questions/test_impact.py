@@ -3,7 +3,9 @@
 import gzip
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from kafka_clientinfo.questions.impact import Impact, clients_by_verdict, fine_c
 from kafka_clientinfo.questions.refused import Refusals, refusals
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import json_record
-from tests.commands.fleet_on_disk import fleet, use
+from tests.commands.fleet_on_disk import DAY, fleet, use
 from tests.frames import at
 from tests.report.pages import scope_of
 from tests.scanned import OfCluster, by_cluster, scanned
@@ -49,6 +51,31 @@ def test_the_view_of_verdicts_gives_the_same(root: Path, release: str) -> None:
     columns = (*CLIENT, "api_name", "api_version", "verdict", "reason")
     uses, named = ({tuple(row[name] for name in columns) for row in rows} for rows in (result.rows, verdicts))
     assert {row for row in named if row[-2] != "accepted"} <= uses
+
+
+REFUSED_USE = use("app", "h", "FETCH", 3, refused="below_range")
+
+
+@pytest.mark.parametrize(
+    ("number", "later"),
+    [
+        (1, [use("app", "h", "FETCH", day=2)]),
+        (1, [use("app", "h", "FETCH", day=2, client_software_name="apache-kafka-java")]),
+        (0, [use("app", "h", "FETCH"), use("app", "h", day=2)]),  # on another connection of that time, and another API
+        (0, [use("app", "h", "FETCH", hours=20)]),  # less than a day without
+        (0, [use("app", "h", "FETCH", day=2), REFUSED_USE | {"day": 4}]),
+        (0, [use("other", "h", "FETCH", day=2)]),
+        (0, [use("app", "h", "PRODUCE", 2, refused="below_range"), use("app", "h", "FETCH", day=2)]),
+    ],
+)
+def test_a_client_that_went_on_without_refused_requests_may_be_upgraded(
+    number: int, later: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    result = impact(scope_of(fleet(tmp_path / "w", [REFUSED_USE, *later])), TARGET)
+    assert (result.clients["refused"], result.maybe_upgraded) == (1, number)
+    since = {row["accepted_since"] for row in result.rows}
+    assert since == ({DAY + timedelta(days=2, hours=1, seconds=1)} if number else {None})
+    assert result.breaks
 
 
 @pytest.mark.parametrize(
