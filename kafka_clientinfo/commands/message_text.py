@@ -73,6 +73,8 @@ _SECTIONS = frozenset(
     ]
 )
 _BLANK_LINES = re.compile(r"\n{3,}")
+_ANONYMOUS = "User:ANONYMOUS"
+"""The principal of all clients of a listener without authentication."""
 _TO_FILL_IN = re.compile(r"^.*\[[A-Z]+\].*\n", re.MULTILINE)
 
 
@@ -259,6 +261,7 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
     """Return what to change in one program, and where it runs: clients with ids that differ by numbers only."""
     uses = [use for own in clients for use in own]
     cluster, principal, _, named = map(_text, who(uses[0]))
+    login = "no login" if uses[0]["principal"] == _ANONYMOUS else f"logs in as {principal}"
     keys = [tuple(own[0][name] for name in CLIENT) for own in clients]
     lost = facts.lost
     topics, groups, possible_topics, possible_groups, all_groups = (
@@ -276,7 +279,7 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
         f"- **Change:** {'; '.join(its_steps)}.",
         f"- **What stops:** {what_stops({use['api_name'] for use in uses})}",
         f"- **Library:** {_library(uses[0], list(library), named)}",
-        f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; logs in as {principal}; cluster {cluster}",
+        f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; {login}; cluster {cluster}",
         f"- **Topics:** {_listed(topics)}" if topics else "",
         f"- **Consumer groups:** {_listed(groups)}" if groups else "",
         _of_same_id("Topics", possible_topics),
