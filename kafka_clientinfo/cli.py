@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -141,7 +142,9 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         with context.showing_progress():
             code: int = COMMANDS[arguments.command].execute(context) or DONE
         context.forget_spark_log()
-        if following and context.has_news:
+        if following and (context.has_news or arguments.then_writes_metrics):
+            if not context.has_news:  # nothing rings
+                following += ["--since", datetime.now(UTC).isoformat()]
             if arguments.then_watches_all:  # what runs of other clusters brought has rung after these
                 following += ["--cluster", context.settings(cluster=arguments.cluster).cluster]
             code = main(following, context.session() if context.has_session else None) or code
@@ -165,8 +168,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
 def _following(arguments: argparse.Namespace) -> list[str]:
     """Return the command line of --then, with the warehouse and the session of the call; empty without --then.
 
-    Its --target becomes the argument `then_target`, for the answer of the run, and `then_watches_all` is whether it watches
-    the clusters of other runs, too.
+    Its --target becomes the argument `then_target`, for the answer of the run, `then_watches_all` is whether it watches
+    the clusters of other runs, too, and `then_writes_metrics` whether it writes a file that must not grow old.
 
     Raises:
         ConfigError: it cannot be read, or its release was not measured.
@@ -184,6 +187,7 @@ def _following(arguments: argparse.Namespace) -> list[str]:
     following, unknown = command_line().parse_known_args(words)
     if unknown:
         following.own_parser.error(_unknown(unknown, following.own_parser))
+    arguments.then_writes_metrics = getattr(following, "metrics", None) is not None
     arguments.then_watches_all = following.command == "watch" and following.cluster is None
     if (target := getattr(following, "target", None)) is not None:
         arguments.then_target = release(target).name

@@ -125,13 +125,18 @@ def test_without_requests_a_quiet_day_is_a_line_and_a_first_run_hints(
 
 @pytest.mark.parametrize(("is_read", "cluster", "code"), [(True, "breaks", 3), (False, "breaks", 0), (True, "c", 0)])
 def test_a_run_goes_on_with_a_command_if_it_read_something(
-    is_read: bool, cluster: str, code: int, warehouse: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
+    is_read: bool, cluster: str, code: int, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
 ) -> None:
     report = RunReport(files=[file("/l/a")] * is_read)
     monkeypatch.setattr("kafka_clientinfo.runs.run.nothing_new", lambda *_: report)
     then = "watch --target 4.0.1 --since 2026-11-20"
-    answer = ask("run", "/l", "--warehouse", warehouse, "--cluster", cluster, "--then", then)
+    line = ("run", "/l", "--warehouse", warehouse, "--cluster", cluster, "--then")
+    answer = ask(*line, then)
     assert (answer.code, "app (User:ANONYMOUS) would break" in answer.out) == (code, code == 3)
+    # The file of metrics must not grow old in quiet hours, in which nothing rings.
+    answer = ask(*line, f"{then} --metrics {tmp_path / 'm'}")
+    assert (answer.code, "app (User:ANONYMOUS) would break" in answer.out) == (code, code == 3)
+    assert {'cluster="breaks"', 'cluster="c"'} <= set(re.findall(r'cluster="\w+"', (tmp_path / "m").read_text("utf-8")))
 
 
 @pytest.mark.parametrize(
