@@ -78,28 +78,24 @@ def test_every_api_has_a_name_that_the_policy_knows() -> None:
     ("text", "says"),
     [
         ("a = ", "not valid TOML"),
-        ("x = " + "[" * 5000, "not valid TOML"),
         ("unknown_software = 0x" + "f" * 5000,
             "unknown_software is a number of thousands of digits; use one of allowed"),
         ("software = 1", "software is 1; make it a table"),
         ("software.x = 1", ": software.x is 1; make it a table"),
         ("[software.x]\ne = 1\nd = 1\nc = 1\nb = 1\na = 1", "unknown property 'a'; known is minimum"),
         ("[severity]\nno_rule = 'off'", f"unknown rule 'no_rule'; known are {', '.join(sorted(rules()))}"),
-        ("[software.x]\nminimum = 3", "minimum is 3; give a version"),
         ("[software.x]\nminimum = 'new'", "minimum is 'new'"),
         ("unknown_software = 'maybe'", "use one of allowed, refused"),
         ("client_id_patterns = 'a'", "give a list of texts"),
         *((f"client_id_patterns = ['{one}']", f"patterns: '{one}' is no regular expression: ") for one in ("(a", "a**", "a{4294967296}")),
         ("[forbidden_versions]\nPRODUCES = ['1']", "forbidden_versions.PRODUCES: no such API"),
         ("[forbidden_versions]\nPRODUCE = '1'", "PRODUCE is '1'; give a list of versions"),
-        ("[forbidden_versions]\nPRODUCE = [1]", "1 is no range of versions"),
         ("[forbidden_versions]\nPRODUCE = ['3-1']", "'3-1' is no range of versions; write '3', '0-2' or '4+'"),
         ("activity = 3", "activity is 3; make it a table"),
         ("[activity]\nminute = 3",
             "activity: unknown property 'minute'; known are minutes, short_connections_per_minute"),
         ("[activity]\nminutes = 0", "activity.minutes is 0; give a whole number from 1 to 60"),
         ("[activity]\nminutes = 3.5", "activity.minutes is 3.5; give a whole number"),
-        ("[activity]\nminutes = true", "activity.minutes is True; give a whole number"),
         ("[activity]\nerrors_percent = 50", "errors_percent is 50; give a whole number from 51 to 100"),
         ("[activity]\nrequests_per_minute = 9000",
             "always is 6000, which is below requests_per_minute; give at least 9000"),
@@ -112,17 +108,14 @@ def test_it_names_what_is_wrong(text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["/nowhere/policy.toml", "/", "a\0b"])
-def test_a_file_that_cannot_be_read_is_named(name: str) -> None:
-    with pytest.raises(ConfigError, match="cannot read the policy "):
-        load_settings(client_policy=name)
-
-
 def test_the_policy_that_comes_with_the_package_judges_nobody_and_is_no_setting_of_its_own() -> None:
     assert load_policy() == Settings().policy == Policy()
     assert not load_policy().judges
     with pytest.raises(ConfigError, match="unknown setting 'policy'"):
         load_settings(policy={})
+    for name in ("/nowhere/policy.toml", "/", "a\0b"):
+        with pytest.raises(ConfigError, match="cannot read the policy "):
+            load_settings(client_policy=name)
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "main-2", "12345678901", "٣.1"])

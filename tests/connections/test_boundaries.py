@@ -42,9 +42,8 @@ CASES: dict[str, tuple[list[Row], list[int]]] = {
     "a software name after a record that has none": ([r(0, client_software_name=None), r(1, **KNOWN)], [2]),
     "another software name without ApiVersions": ([r(0, **KNOWN), r(1, **SARAMA)], [1, 1]),
     "a stated software name that the next record has": ([av(0, **STATES), r(1, **KNOWN)], [2]),
-    "a stated software name that the next record lacks":
-        ([av(0, 6, **STATES), av(0.03, **STATES, correlation_id=7)], [1, 1]),
-    "a stated software name, none of which is logged":
+    "a stated name that the next record lacks": ([av(0, 6, **STATES), av(0.03, **STATES, correlation_id=7)], [1, 1]),
+    "a stated name, none is logged":
         ([av(0, **STATES, client_software_name=None), r(1, client_software_name=None)], [2]),
     "a stated software name that no broker takes": ([av(0, request=named("k go", "1")), r(1)], [2]),
     "a stated software name that is unknown": ([av(0, request=named("unknown", "1")), r(1)], [2]),
@@ -61,8 +60,7 @@ CASES: dict[str, tuple[list[Row], list[int]]] = {
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
     "ApiVersions that counts down at the start": ([av(0, 1), av(1, 0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
-    "an id left out after another connection's id": (
-        [r(0, 1),
+    "an id left out after another connection's id": ([r(0, 1),
          *(r(second, 5, client_id=None, principal="User:other", header_version=version)
           for second, version in ((1, 3), (2, 2)))], [1, 2]),
     "idle for a little longer than the broker allows": ([r(0), r(600.25, 0)], [1, 1]),
@@ -73,19 +71,17 @@ CASES: dict[str, tuple[list[Row], list[int]]] = {
     "idle while correlation ids go on": ([r(0, 1), r(700, 9)], [2]),
     "idle without an INDEX, and no request is lost": ([r(0, 1, **OLD), r(700, 2, **OLD)], [2]),
     "idle without an INDEX while correlation ids go on": ([r(0, 1, **OLD), r(700, 9, **OLD)], [1, 1]),
-    "forwarded requests of many clients":
+    "forwarded, of many":
         ([r(0, 9, is_forwarded=True), r(1, 2, is_forwarded=True, client_id="x", principal="User:x")], [2]),
     "a forwarded request among a client's own": ([r(0, 9), r(1, 2, is_forwarded=True, client_id="x"), r(2, 10)], [3]),
     "a null client id under header v3": ([r(0, 1, **V3), r(1, 0, client_id=None, **V3)], [2]),
     "an empty client id under header v3": ([r(0, 1, **V3), r(1, 0, client_id="", **V3)], [2]),
     "a null client id under an older header": ([r(0, 1), r(1, 0, client_id=None)], [1, 1]),
     "a client id that comes back under an older header": ([r(0, 0, **V3), r(1, 0, client_id=None, **V3), r(2, 0)], [3]),
-    "another client after one that left its id out":
+    "another client after one without id":
         ([r(0, 4, **V3), r(1, 5, client_id=None, **V3), r(2, 0, client_id="x")], [2, 1]),
-    "another client id under header v3, with the same correlation id":
-        ([r(0, 5, **V3), r(1, 5, client_id="x", **V3)], [1, 1]),
-    "a client id after none under an older header, with the same correlation id":
-        ([r(0, 5, client_id=None), r(1, 5)], [1, 1]),
+    "another client id under header v3, and the same number": ([r(0, 5, **V3), r(1, 5, client_id="x", **V3)], [1, 1]),
+    "a client id after none under an older header, and the same number": ([r(0, 5, client_id=None), r(1, 5)], [1, 1]),
     "a request that was logged twice counts once": ([r(0), r(1, is_duplicate=True), r(2)], [2]),
     "connections that open in the same instant": ([r(0, 9 - n, client_id=f"c{n}") for n in range(3)], [1, 1, 1]),
 }  # fmt: skip
@@ -170,8 +166,7 @@ STARTED = ((90, "launched", None), (91, "launched", None), (95, "started", "1"))
 STARTS: dict[str, tuple[list[float], list[Row], list[int]]] = {
     "a start between": ([1, 2, 100, 101], [reported(*STARTED)], [2, 2]),
     "a request at the instant of the start, which came before it": ([1, 91, 100], [reported(*STARTED)], [2, 1]),
-    "two starts": (
-        [1, 100, 300],
+    "two starts": ([1, 100, 300],
         [reported(*STARTED, (210, "stopping", "KafkaServer"), (212, "launched", None), (213, "started", "1"))],
         [1, 1, 1]),
     "a connection to a listener that is up before the others": ([1, 93, 100], [reported(*STARTED)], [1, 2]),
@@ -180,8 +175,7 @@ STARTS: dict[str, tuple[list[float], list[Row], list[int]]] = {
         [1, 100], [reported((90, "launched", None), (91, "stopping", "KafkaServer"), (92, "stopped", "KafkaServer"))],
         [2]),
     "a start in two files": ([1, 93, 100], [reported(*STARTED), reported(*STARTED) | {"file_id": "console"}], [1, 2]),
-    "starts of two nodes under one name":
-        ([1, 100], [reported(*STARTED), reported((92, "started", "2")) | {"file_id": "other"}], [2]),
+    "starts of two nodes": ([1, 100], [reported(*STARTED), reported((92, "started", "2")) | {"file_id": "other"}], [2]),
     "the start of another broker": ([1, 100], [reported(*STARTED) | {"broker": "another one"}], [2]),
     "a file that begins with a start": ([1, 100, 101], [], [1, 2]),
     "a file that begins with a start while another goes on": ([1, 130, 100, 101], [], [4]),

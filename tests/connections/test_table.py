@@ -87,8 +87,7 @@ STARTS: dict[str, tuple[list[Row], str]] = {
     "the second connection of an id": ([r(0, 50), r(1, 40, client_id="other")], "before_log observed"),
     "the second connection of an id, with correlation ids that are higher by more than one":
         ([r(0, 50), r(1, 60, principal="User:other")], "before_log observed"),
-    "forwarded requests, with the ids of several clients":
-        ([r(LATE, 5, is_forwarded=True), r(LATE + 1, 9, is_forwarded=True)], "observed"),
+    "forwarded, with ids of several": ([r(LATE, 5, is_forwarded=True), r(LATE + 1, 9, is_forwarded=True)], "observed"),
 }  # fmt: skip
 ON_ITS_HOST = {"remote_host": "10.0.0.1"}
 """On the host of the broker that the connection is to."""
@@ -108,19 +107,17 @@ ROLES: dict[str, tuple[str, Row]] = {
     "a broker's name on a controller's listener":
         ("broker", av(0, client_id="raft-client-3", request=JAVA, **CONTROLLER)),
     "a tool on a controller's listener": ("client", av(0, client_id="adminclient-1", request=JAVA, **CONTROLLER)),
-    "a client's library on a controller's listener":
+    "a client's library on CONTROLLER":
         ("client", av(0, client_id="42", request=named("librdkafka", "2"), **CONTROLLER)),
-    "a client's library, named before, on a controller's listener":
+    "a client's library, named before, on CONTROLLER":
         ("client", sent(client_id="raft-client-3", **NAMED, **CONTROLLER)),
     "nobody on a controller's listener": ("client", sent(client_id=None, **CONTROLLER)),
     "forwarded": ("forwarding", sent(is_forwarded=True)),
     "a broker's name from the broker's host": ("broker", sent(client_id=MANAGER, **ON_ITS_HOST)),
     "a broker's sender that asks as clients do":
         ("broker", sent("LIST_OFFSETS", client_id="NetworkPartitionMetadataClient-client-1", **ON_ITS_HOST)),
-    "a broker's name and a line end from the broker's host":
-        ("client", sent(client_id="raft-client-1\n", **ON_ITS_HOST)),
-    "a broker's name under a client's library from the broker's host":
-        ("client", sent(client_id="broker-1-x", **NAMED, **ON_ITS_HOST)),
+    "a broker's name and a line end from its host": ("client", sent(client_id="raft-client-1\n", **ON_ITS_HOST)),
+    "a broker's name under a client's library": ("client", sent(client_id="broker-1-x", **NAMED, **ON_ITS_HOST)),
     "a broker's name from elsewhere": ("client", sent(client_id=FETCHER, **ELSEWHERE)),
     "a broker's name from the host of another broker": ("broker", sent(client_id=FETCHER)),
 }  # fmt: skip

@@ -51,8 +51,7 @@ OF_A_BROKER = [(0, "UPDATE_METADATA", "1"), (1, "METADATA", "2")]
 CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
     CONNECTION:
         ([request("?", 0), request("?", 1, client_id="x"), request("?", 2, client_id="y")], {"client_id_changed"}),
-    "several rules": (
-        [request("?", 0, client_id="broker-1-fetcher-0"), request("?", 1, client_id="x", forged_lines=1)],
+    "several": ([request("?", 0, client_id="broker-1-fetcher-0"), request("?", 1, client_id="x", forged_lines=1)],
         {"broker_like_client_id", "client_id_changed", "log_forging"}),
     "rules of requests and of the connection": (
         [judged_client(client_id="App"), judged_client(client_id="App", forged_lines=1)],
@@ -61,24 +60,18 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         [request("?", 0, client_id="broker-1-fetcher-9", api_name=HOSTILE, remote_host=HOSTILE, forged_lines=2)],
         {"broker_like_client_id", "log_forging"}),
     "conforming": ([v3(0, ID), v3(1, ID)], set()),
-    "enforced": (
-        [BAD, av(1, 3, 35, **STATED, response=offer(0, 2)), av(2, 3, error_code=None, **STATED),
+    "enforced": ([BAD, av(1, 3, 35, **STATED, response=offer(0, 2)), av(2, 3, error_code=None, **STATED),
          av(3, 3, **STATED, response='{"errorCode":0}')],
         {"invalid_software_name", "went_on_after_invalid_request"}),
-    "shared by a proxy": (
-        [BAD, request("?", 1, client_id="other")],
+    "shared by a proxy": ([BAD, request("?", 1, client_id="other")],
         {"invalid_software_name", "went_on_after_invalid_request", "client_id_changed"}),
-    "without a client id": (
-        [BAD | {"client_id": None}, request("?", 1, client_id=None)],
+    "without a client id": ([BAD | {"client_id": None}, request("?", 1, client_id=None)],
         {"invalid_software_name", "went_on_after_invalid_request"}),
-    "a name of the KIP": (
-        [av(0, 3, 42, request=named(".x", "1 b"), response='{"errorCode":42}')],
+    "a name of the KIP": ([av(0, 3, 42, request=named(".x", "1 b"), response='{"errorCode":42}')],
         {"invalid_software_name", "invalid_software_version"}),
-    "enforced by KIP-1313": (
-        [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
+    "by KIP-1313": ([v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
         {"instance_id_different"}),
-    "enforced, perhaps": (
-        [av(0, 3, error_code=None, **STATED, log_level="INFO"),
+    "enforced, perhaps": ([av(0, 3, error_code=None, **STATED, log_level="INFO"),
          request("?", 1, "JOIN", 5, client_id="other", log_generation="api_key_struct"),
          request("?", 2, "JOIN", 5, client_id="other"),
          request("?", 3, "JOIN", 5, client_id="other", log_generation="request_header_struct")],
@@ -88,10 +81,9 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
     "fallback where nothing is offered": ([av(0, 4, 35, response='{"apiKeys":[]}'), av(1, 0)], set()),
     "a broker":
         ([request("?", at_, api, client_id=name, remote_host="10.0.0.1") for at_, api, name in OF_A_BROKER], set()),
-    "a good version":
-        ([judged_client(client_software_name="apache-kafka-java", client_software_version="3.0.0-x")], set()),
+    "a version": ([judged_client(client_software_name="apache-kafka-java", client_software_version="3.0.0-x")], set()),
     "an exempt listener": ([request("?", 0, client_id="App")], set()),
-    "forwarding": (
+    "forwarded": (
         [request("?", 0, is_forwarded=True), request("?", 1, is_forwarded=True, client_id="x", forged_lines=1)], set()),
 }  # fmt: skip
 
@@ -128,7 +120,7 @@ def test_a_broken_rule_is_a_row_and_who_breaks_nothing_has_none(found: Found, na
 ENFORCED = {
     ("enforced", "invalid_software_name"): (4, 2, 1),
     ("enforced", "went_on_after_invalid_request"): (3, 1, 1),
-    ("enforced by KIP-1313", "instance_id_different"): (3, 1, 1),
+    ("by KIP-1313", "instance_id_different"): (3, 1, 1),
     ("enforced, perhaps", "invalid_software_name"): (1, 0, 0),
     ("enforced, perhaps", "client_id_changed"): (3, 2, 0),
     (CONNECTION, "client_id_changed"): (2, 0, 0),

@@ -25,38 +25,39 @@ from tests.scan.small_world import files_of, part_of
 READ_LATER = {
     "judged_requests": """
         answer_seq answered_error answered_protocol_type api_key api_name api_ranges api_version
-        api_version_deprecated broker byte_offset client_id client_id_before client_id_is_like_a_brokers client_id_is_lost
-        client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
-        client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
-        error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines
-        group_payloads group_type_mismatch knows_answer knows_refusal has_response
+        api_version_deprecated broker byte_offset client_id client_id_before client_id_is_like_a_brokers
+        client_id_is_lost client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same
+        client_instance_id client_software_name client_software_version cluster connection_id correlation_id
+        coverage earliest_at error_code falls_below_offer file_id first_client_id first_instance_id forged_lines
+        forges_log_lines group_payloads group_type_mismatch knows_answer knows_refusal has_response
         header_version heard_until highest_correlation_id instance_id_is_different instance_id_is_missing
-        instance_id_is_zero is_forwarded jumps known_software last_seq latest_at listener
-        log_generation log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts
-        principal refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests response
-        security_protocol sent_software_name sent_software_version seq session_no
-        software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
-        software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
-        telemetry_sent_id watched_error went_on_after_inconsistent went_on_after_invalid_request
+        instance_id_is_zero is_forwarded jumps known_software last_seq latest_at listener log_generation
+        log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts principal
+        refuses_what_it_offers refuses_without_offer remote_host remote_port repeats replica_id request requests
+        response security_protocol sent_software_name sent_software_version seq session_no software_is_changed
+        software_is_invalid_by_kip software_is_reset software_name_is_invalid software_version_is_invalid
+        stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id telemetry_sent_id
+        watched_error went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
-        accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_stated_id first_telemetry_asked_with
-        has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
-        ignored_known_offer instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
-        last_api_versions_error last_refused outlasts own_instance_id refused_names repeats
-        software_after telemetry_in_header
-        asked_versions asks_after_2_0 asks_more early_requests first_work handshake second_work fitting_software is_telling
-        lowest_id possible_0 possible_1 possible_2 senders_0 senders_1 senders_2
+        accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first
+        first_accepted first_stated_id first_telemetry_asked_with has_forwarded has_inter_broker
+        has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise ignored_known_offer
+        instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last last_api_versions_error
+        last_refused outlasts own_instance_id refused_names repeats software_after telemetry_in_header
+        asked_versions asks_after_2_0 asks_more early_requests first_work handshake second_work fitting_software
+        is_telling lowest_id possible_0 possible_1 possible_2 senders_0 senders_1 senders_2
     """,
     "persistent_errors": """
-        api_name broker cluster codes connection_id first_at last_at opened_at opened_seq percent requests rule source
+        api_name broker cluster codes connection_id first_at last_at opened_at opened_seq percent requests rule
+        source
     """,
     "connection_groups": "first_mismatch last_mismatch_at mismatches_rejected mismatches_taken",
     "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",
     "group_messages": """
-        answer answered api_key api_name api_version broker cluster connection_id earliest_at error_code group_id is_of_answer is_rejected
-        is_taken joined last_seq latest_at logged_at members name_mismatch opened_at opened_seq payloads refusal requests response_name
-        response_type sent sent_type seq source
+        answer answered api_key api_name api_version broker cluster connection_id earliest_at error_code
+        group_id is_of_answer is_rejected is_taken joined last_seq latest_at logged_at members name_mismatch
+        opened_at opened_seq payloads refusal requests response_name response_type sent sent_type seq source
     """,
     "api_usage": """
         first_at_outside first_at_unsupported first_request first_request_outside first_request_unsupported

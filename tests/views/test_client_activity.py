@@ -54,34 +54,28 @@ UNNAMED = dict.fromkeys(("client_software_name", "client_software_version", "cli
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 CASES: dict[str, tuple[list[Row], list[Row]]] = {
     "one request": ([sent(0)], [row()]),
-    "minutes, and times that add up": (
-        [sent(0, 0.1), sent(59, 0.2), sent(61, 0.3)],
+    "minutes, and times that add up": ([sent(0, 0.1), sent(59, 0.2), sent(61, 0.3)],
         [row(3, 0.6, 0.3, requests_by_minute={0: 2, 1: 1}, latency={"up_to_0_1": 1, "up_to_0_32": 2})]),
-    "the next hour is another bucket": (
-        [sent(3599), sent(3600)], [row(requests_by_minute={59: 1}), row(bucket=at(3600))]),
+    "another hour is a bucket": ([sent(3599), sent(3600)], [row(requests_by_minute={59: 1}), row(bucket=at(3600))]),
     "forwarded copies and duplicates do not count": ([sent(0), sent(1, is_forwarded=True), sent(2, is_duplicate=True)], [row()]),
     "a null is a value": ([sent(0, **UNNAMED)], [row(client_id=None, principal=None, listener=None)]),
     "software is what the record states": ([sent(0), sent(1, **KGO)], [row(), row(**KGO)]),
-    "of two runs": (
+    "two runs": (
         [sent(0), sent(61, ingested_at=at(99))], [row(2, requests_by_minute={0: 1, 1: 1}, ingested_at=at(99))]),
     "by API": ([sent(0), sent(0, api="FETCH")], [row(), row(api_name="FETCH")]),
     "errors": (
         [sent(0, errors={3: 2, 6: 1}), sent(1, errors={3: 1}), sent(2)], [row(3, errors={3: 3, 6: 1}, error_count=4)]),
     "no response is logged": ([sent(0, errors=None)], [row(errors=None, error_count=None)]),
-    "responses of some are logged": (
+    "some responses are logged": (
         [sent(0, errors=None), sent(1, errors={3: 1})], [row(2, errors={3: 1}, error_count=1)]),
-    "throttled": (
-        [sent(0, throttle_time_ms=2.0), sent(1, throttle_time_ms=None), sent(2, throttle_time_ms=1.25)],
+    "throttled": ([sent(0, throttle_time_ms=2.0), sent(1, throttle_time_ms=None), sent(2, throttle_time_ms=1.25)],
         [row(3, throttled=2, throttled_ms=3.25, throttle_time_ms_sum=3.25, throttle_time_ms_max=2.0)]),
-    "delays of a clock, not of a quota (0.11 to 2.6)": (
-        [sent(0, throttle_time_ms=0.03, log_generation="request_header_struct")],
+    "delays of a clock (0.11 to 2.6)": ([sent(0, throttle_time_ms=0.03, log_generation="request_header_struct")],
         [row(throttled=None, throttled_ms=None, throttle_time_ms_sum=0.03, throttle_time_ms_max=0.03)]),
-    "times that no record states": (
-        [sent(0, remote_time_ms=None, throttle_time_ms=None)],
+    "times that no record states": ([sent(0, remote_time_ms=None, throttle_time_ms=None)],
         [row(remote_time_ms_sum=None, remote_time_ms_max=None, throttle_time_ms_sum=None, throttle_time_ms_max=None,
              throttled=None, throttled_ms=None)]),
-    "a time is in the bucket with the next bound": (
-        [sent(number / 100, time) for number, time in enumerate(TOOK)],
+    "a time is in the bucket with the next bound": ([sent(number / 100, time) for number, time in enumerate(TOOK)],
         [row(len(TOOK), round(sum(TOOK), 3), max(TOOK), latency=COUNTS)]),
 }  # fmt: skip
 CONNECTIONS: dict[str, tuple[list[Row], float, list[Row]]] = {

@@ -42,7 +42,7 @@ CASES: dict[str, tuple[list[tuple[float, float]], list[Row]]] = {
     "at the same time": ([(5, 15), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
     "touching": ([(5, 11), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
     "nothing is open in between": ([(5, 6), (125, 126)], [(0, 1, 1, 0, 1, 1), (2, 1, 1, 0, 1, 1)]),
-    "another one while it is open":
+    "one beside another":
         ([(5, 130), (70, 80), (125, 140)], [(0, 1, 1, 1, 1, 0), (1, 2, 2, 1, 1, 1), (2, 2, 2, 0, 1, 2)]),
     "before the epoch's bucket end": ([(59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
 }  # fmt: skip

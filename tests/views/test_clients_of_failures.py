@@ -41,8 +41,7 @@ NAMED: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], list[str | No
     "a thread's number": ([connection(0, connection_id=OF_4_0)], [failure(0, connection_id=OF_4_0)], ["app"]),
     "logged twice": ([connection(0)], [failure(0), failure(0, file_id="copy")], ["app", "app"]),
     "the newer one": ([connection(0), connection(0, 100, 110, "newer")], [failure(0, 111)], ["newer"]),
-    "each its own": (
-        [connection(0), connection(0, 100, 110, "newer")], [failure(0, 11), failure(0, 111)], ["app", "newer"]),
+    "both": ([connection(0), connection(0, 100, 110, "newer")], [failure(0, 11), failure(0, 111)], ["app", "newer"]),
     "server.log says the same": ([connection(0)], [failure(0, principal="User:p")], ["app"]),
     # What could look the same
     "only before it": ([connection(0, 20, 30)], [failure(0)], [None]),

@@ -51,13 +51,12 @@ STORMS: dict[str, Case] = {
     "it only looks up metadata": beside(connections(LOOP, ["METADATA"]), rule=RECONNECTS),
     "it ends after SASL's handshake": beside(connections(LOOP, ["SASL", "SASL_AUTHENTICATE"]), rule=HANDSHAKES),
     "some of each": beside(connections(LOOP, [], "a"), connections(LOOP, ["PRODUCE"], "b"), rule=RECONNECTS),
-    "two clients do so": beside(
-        connections(LOOP, name="a", client_id="a"), connections(LOOP, name="b", client_id="b"),
+    "two clients do so": beside(connections(LOOP, name="a", client_id="a"), connections(LOOP, name="b", client_id="b"),
         rules=[RECONNECTS, f"{RECONNECTS} 1"]),
     "a client without an id": beside(connections(LOOP, **NAMELESS), rule=RECONNECTS),
     "with SASL, when it was long open": beside(
         connections(times(5, 3, 660), ["FETCH", "FETCH"], security_protocol="SASL_SSL"), minutes=20, rule=RECONNECTS),
-    "nine of ten end after the handshake": beside(
+    "nine of ten end after it": beside(
         connections(times(9, 3), []), connections([70, 130, 190], name="y"), rule=HANDSHAKES),
     "each lasts as long as a short one may": beside(kept(LOOP, 2), rule=RECONNECTS),
     "one of many stays in use": beside(connections(times(9, 3)), kept([70, 130, 190]), rule=RECONNECTS),
@@ -70,12 +69,10 @@ STORMS: dict[str, Case] = {
     "few on each of two listeners": beside(connections(times(3, 3)), connections(times(3, 3), name="y", listener="SSL")),
     "many processes start with one proxy": beside(connections(LOOP), kept(LOOP)),
     "a health check": beside(connections(times(3, 8), [])),
-    "many hosts with one client id": beside(
-        *(connections(LOOP[n::5], name=f"h{n}-", remote_host=f"10.0.1.{n}") for n in range(5))),
+    "many hosts": beside(*(connections(LOOP[n::5], name=f"h{n}-", remote_host=f"10.0.1.{n}") for n in range(5))),
     "the log ends": beside(connections(LOOP), minutes=4),
     "connections that were open before the log": beside([sent(f"x{n}", at, "FETCH", 70) for n, at in enumerate(LOOP)]),
-    "with SASL, soon after the log began": beside(
-        connections(LOOP, ["FETCH", "FETCH"], security_protocol="SASL_SSL"), minutes=20),
+    "with SASL, soon": beside(connections(LOOP, ["FETCH", "FETCH"], security_protocol="SASL_SSL"), minutes=20),
     "a log at INFO": case(neighbour(**INFO), connections(LOOP, **INFO)),
     "a log that leaves out requests": beside(connections(LOOP), omits=True),
     "a log that holds handshakes only": case(
@@ -125,18 +122,16 @@ FLOODS: dict[str, Case] = {
     "somewhat more than usual": busy(OPENING, requests("x", 3, 10), later()),
     "far more than usual, but few": busy(usual(), later(9)),
     "a job that sends as many whenever it runs": busy(OPENING, later(minutes=4)),
-    "many hosts with one client id": busy(*(usual(**one) for one in HOSTS), *(later(6, **one) for one in HOSTS)),
+    "many hosts": busy(*(usual(**one) for one in HOSTS), *(later(6, **one) for one in HOSTS)),
     "it fetches more": busy(OPENING, requests("x", 1, 10, api="FETCH"), later(api="FETCH")),
     "the log's level was set to DEBUG": case(
         neighbour(20, **INFO)[:20], requests("x", 1, 10, **INFO), neighbour(20)[21:], [handshake("y", 650)], later()),
     "the log ends within the third minute": beside(usual(), later()),
     "a log at INFO": case(neighbour(20, **INFO), [row | INFO for row in usual()], later(**INFO)),
     "a log that leaves out requests": busy(usual(), later(), omits=True),
-    "another client on a proxy's connection": busy(
-        [handshake("x", 1, client_id="proxy")], requests("x", 1, 10), later()),
+    "another client on a proxy": busy([handshake("x", 1, client_id="proxy")], requests("x", 1, 10), later()),
     "a broker": busy([sent("x", 2, "UPDATE_METADATA", **A_BROKER)], requests("x", 1, 10, **A_BROKER), later(**A_BROKER)),
-    "a follower with its client id": busy(
-        usual(), [sent("y", 2, "FETCH", 2, replica_id=2)], requests("y", 1, 20), later(24)),
+    "a follower beside it": busy(usual(), [sent("y", 2, "FETCH", 2, replica_id=2)], requests("y", 1, 20), later(24)),
     "forwarded requests": busy(usual(), later(connection="f", is_forwarded=True)),
 }  # fmt: skip
 OPENED = [handshake("x", 60)]

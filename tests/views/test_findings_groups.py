@@ -99,8 +99,7 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
     "removed by an administrator": [A, leaves("a", 5, "admin"), other(6, 0, 2), syncs("a", 7, error=25)],
     "who left is back under another id": [A, leaves("a", 5), other(6, 0, 2), leaves("w", 8), joins("a2", 9, generation=3)],
     "no generation is said": [old(joins("a", 0, version=0)), old(other(5, version=0))],
-    "without member ids, before 1.0": [
-        old(joins("", 0, version=0)), old(other(90, member="", version=0)), old(joins("", 200, version=0))],
+    "without ids": [old(joins("", 0, version=0)), old(other(90, member="", version=0)), old(joins("", 200, version=0))],
 }  # fmt: skip
 ALIVE, SEVERAL, MANY = "refused while alive", "several members of the other type", "more minutes than are listed"
 # Groups with two types at a time: occurrences, rejected, taken.
@@ -141,11 +140,10 @@ PERHAPS_OFFERED: dict[str, list[Row]] = {
 TWO_TYPES = "of two types"
 # … and nobody did: what was answered, with what, and the number of members.
 NOBODY_OFFERED: dict[str, tuple[list[Row], str, str, int]] = {
-    "a name, to a member of many": (
+    "a name, of many": (
         [joins("m1", 0, name="sticky", offers=names(19), leads=OWN)], "JOIN_GROUP v7", "name 'sticky'", 1),
     "a name, to two members": ([joins("m1", 0, **STICKY), joins("m2", 0, name="sticky")], "JOIN_GROUP v7", "name 'sticky'", 2),
-    "a name, to a hundred members": (
-        [joins(one, 0, name="sticky", leads=HUNDRED if one == "m1" else ()) for one in HUNDRED],
+    "a name, to a hundred": ([joins(one, 0, name="sticky", leads=HUNDRED if one == "m1" else ()) for one in HUNDRED],
         "JOIN_GROUP v7", "name 'sticky'", 100),
     TWO_TYPES: (
         [joins("m1", second, told=told, leads=OWN) for second, told in ((5, "connect"), (0, "share"), (9, "aaa"))],

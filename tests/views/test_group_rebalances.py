@@ -65,11 +65,11 @@ MEMBERS: dict[str, tuple[float, str | None, str, str, str]] = {
     "the coordinator moves while a member is lost": (60.0, None, "", "", "b"),
     "a log that begins in a rebalance": (0.0, None, "", "", ""),
     "a log without answers that begins late": (1.0, None, "", "", ""),
-    "only the leader's answer is logged": (20.0, "b", "c", "b", ""),
+    "only the leader is answered": (20.0, "b", "c", "b", ""),
     "epochs: killed": (50.0, "b", "", "", "b"),
     "epochs: two of three are killed": (60.0, "c", "", "", "bc"),
-    "epochs: killed, and joins again": (60.0, "b", "b", "", ""),
-    "epochs: all leave, and another one joins": (60.0, "b", "b", "", ""),
+    "epochs: killed, joins again": (60.0, "b", "b", "", ""),
+    "epochs: all leave, one joins": (60.0, "b", "b", "", ""),
 }
 
 

@@ -47,9 +47,9 @@ LIVES: dict[str, list[Row]] = {
     "the last number again": [life(0, 0, 10, 0, 140), life(1, 12, 20, 140, 160)],
     "more than a minute apart": thrice(0, 90, 181),
     "more than a minute apart before": thrice(0, 91, 181),
-    "an id of two principals": [
+    "of two principals": [
         life(0, 0, 10, 0, 140, "1"), alone(0, "2", principal="User:bob"), life(1, 12, 20, 141, 150, "1")],
-    "an id of two releases": [
+    "of two releases": [
         life(0, 0, 10, 0, 140, "1"), alone(0, "2", client_software_version="2"), life(1, 12, 20, 141, 150, "1")],
     "an id per broker, and one of two": [alone(0, "09", 0, 50), alone(1, "1", 1, 50), alone(2, "2", 2, 50)],
     # One process, as it shows.
@@ -76,14 +76,13 @@ WITHOUT: dict[str, list[Row]] = {
     "a broker of which the last request with an id is as old": [alone(0, "1", 0, 60), alone(None, "6", 20, 40)],
     "the same client, perhaps": [alone(0), alone(None, "2", 5, 20)],
     "the same member": [alone(0, member_ids=["n"]), alone(None, "2", 10, 20, member_ids=["n"])],
-    "no client id, and no principal": [
-        alone(0, client_id=None, principal=None), alone(None, "2", 5, 20, client_id=None, principal=None)],
+    "nameless": [alone(0, client_id=None, principal=None), alone(None, "2", 5, 20, client_id=None, principal=None)],
     "a broker's": [alone(0), alone(None, "1", 5, role="broker")],
 }  # fmt: skip
 FOUND_WITHOUT = {
     "the same client, perhaps": ("None-b2", None), "the same member": ("None-b2", "member_id"),
     "a broker of which the last request with an id is as old": ("None-b6", None),
-    "no client id, and no principal": ("None-b2", None),
+    "nameless": ("None-b2", None),
 }  # fmt: skip
 OTHERS_OF_BROKERS = [
     carries("x", 0, 20 if broker == "b6" else 60, broker=broker, client_instance_id=kafka_id(800), remote_host="h8")
@@ -109,7 +108,7 @@ TELEMETRY: dict[str, tuple[list[Row], Row]] = {
     "the id was there before": ([java(5, **FIRST), java(0, **SENT, client_id="another")], UNCERTAIN),
     "the log begins later": ([java(**SENT, start="before_log")], UNCERTAIN),
     "its numbers do not begin at 0": ([java(**FIRST, lowest_correlation_id=1, highest_correlation_id=1)], UNCERTAIN),
-    "headers to another broker have it too": (
+    "headers to another have it": (
         [java(broker="b2", client_instance_id=ID), java(5, **SENT, telemetry_scenario="UUID-R")],
         scenario("UUID-R", "new", "old"),
     ),

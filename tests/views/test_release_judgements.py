@@ -58,17 +58,14 @@ CASES: dict[str, Case] = {
         HELD, usage(FETCH, 3, broker="old"), by=[connection("?", "not_sent", broker="old"), TWO[1]], limited="broker"),
     "below what the broker offers others": case(
         "4.0.1 refused below_range", usage(FETCH, 2, broker="old"), by=[connection("?", "not_observed", broker="old")]),
-    "no range is logged, but others went higher": case(
-        "4.0.1 refused below_range", usage(FETCH, 2), second(FETCH, 3),
+    "no range is logged, but others went higher": case("4.0.1 refused below_range", usage(FETCH, 2), second(FETCH, 3),
         by=[connection("?"), connection("? 2", role="broker")], limited="client"),
-    "what a broker offered before it was started again": case(
-        HELD, usage(FETCH, 3, broker="restarted", first_at=at(20)),
+    "what a broker offered before it started again": case(HELD, usage(FETCH, 3, broker="restarted", first_at=at(20)),
         by=[connection("?", "not_observed", broker="restarted")], limited="broker"),
     "what others used before the broker was started again": case(
         HELD, usage(FETCH, 2, broker="silent", first_at=at(20)), second(FETCH, 3, broker="silent"),
         by=[connection("?", broker="silent"), connection("? 2", role="broker", broker="silent")], limited="broker"),
-    "what a broker offered before its start, and nothing after": case(
-        "4.0.1", usage(JOIN, 1, broker="silent", first_at=at(20)),
+    "what a broker offered before its start only": case("4.0.1", usage(JOIN, 1, broker="silent", first_at=at(20)),
         by=[connection("?", "not_observed", broker="silent")], limited="unknown"),
     **{f"no range is logged, and all brokers with such a log offer more: {generation}": case(
         "4.0.1 refused below_range", usage(FETCH, version),
@@ -87,7 +84,7 @@ CASES: dict[str, Case] = {
     "one of two connections shows the limit": case(
         HELD, usage(FETCH, 3, 3), second(FETCH, 3), by=[*NOT_OBSERVED, connection("? 2", "not_observed", client_id="?")],
         limited="unknown"),
-    "at INFO and at DEBUG": case(
+    "INFO and DEBUG": case(
         "4.0.1", usage(FETCH, 12, 12, info_only=True), second(FETCH, 12, 12), by=TWO, info_only=False),
     "header v3 on one of two connections": case(
         "3.9.1 undecided header_v3", usage(FETCH, 12, 12, header_version=3), second(FETCH, 12, 12, header_version=2), by=TWO),
@@ -106,13 +103,11 @@ CASES: dict[str, Case] = {
         "4.0.1", usage((18, "A"), 99, 4), refused_by={}, deprecated_by={}, undecided_by={}),
     "header v3 hides ApiVersions": case(
         "3.9.1 undecided header_v3", usage((18, "A"), 6, header_version=3), refused_by={}),
-    "header v3 under a number that a release has with header v2": case(
-        "4.4.0 undecided header_v3", usage((42, "D"), 3, header_version=3)),
+    "header v3 where a release has header v2": case("4.4.0 undecided header_v3", usage((42, "D"), 3, header_version=3)),
     "newer than any known release": case("4.4.0 undecided newer_than_known", usage(FETCH, 32767)),
     "an unknown API": case(
         "4.4.0 undecided newer_than_known", usage((-7, "?"), -1), undecided_by=dict.fromkeys(releases(), "newer_than_known")),
-    "without principal and client id": case(
-        "4.0.1 refused refused_although_advertised", usage(PRODUCE, 0, 9), hosts=0, host_list=[],
+    "without names": case("4.0.1 refused refused_although_advertised", usage(PRODUCE, 0, 9), hosts=0, host_list=[],
         by=[connection("?", principal=None, client_id=None, remote_host=None)]),
 }  # fmt: skip
 OFFERED = [

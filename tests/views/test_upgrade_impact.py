@@ -109,19 +109,16 @@ CASES = {
     "a client id that a library picks, and that anybody may": Case("unknown unknown", OLD_FETCH),
     "every API that it uses": Case("lib 1.2", [usage(PRODUCE, 2, 9), *OLD_FETCH, usage(METADATA, 5, 9)], "1.10", "2.0"),
     "an API that was not played": Case("lib 1.2", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "1.10", "2.0"),
-    "an API that was not played, of a release that fits by the others":
-        Case("lib 2.0", [usage(FETCH, 12, 12), usage(UNPLAYED, 0, 2)]),
+    "an API that was not played, of one that fits": Case("lib 2.0", [usage(FETCH, 12, 12), usage(UNPLAYED, 0, 2)]),
     "today's brokers offer so little that it cannot be said which release works with them":
         Case("new 4.0", OLDER, brokers="old", outcome="not_sent"),
     "one of them offers so little": Case("new 4.0", OLDER, brokers="mixed", outcome="not_sent"),
     "brokers that offer little, and a release that works with them before one that may":
         Case("lib 1.2", [*OLD_FETCH, usage(PRODUCE, 2, 2)], "1.10", brokers="old"),
     "no range is logged": Case("lib 1.2", OLD_FETCH, "1.10", brokers="unknown"),
-    "today's brokers, of 2.8 or later, take no newer version":
-        Case("newest 7.0", OLDER, "8.0", "8.0", over="3.1.2", outcome="not_sent"),
-    "today's broker took no newer version before it was started again":
-        Case("new 4.0", OLDER, "5.0", "6.0", "restarted", outcome="not_sent"),
-    "one of today's brokers takes newer versions only":
+    "today's brokers take no newer version": Case("newest 7.0", OLDER, "8.0", "8.0", over="3.1.2", outcome="not_sent"),
+    "today's broker took none before its start": Case("new 4.0", OLDER, "5.0", "6.0", "restarted", outcome="not_sent"),
+    "one of today's takes newer versions only":
         Case("lib 1.2", [*OLD_FETCH, usage(METADATA, 5, 9)], "2.0", "2.0", "raised"),
     "one of today's brokers takes only the highest version that a release speaks":
         Case("lib 1.2", [*OLD_FETCH, usage(METADATA, 5, 9)], "2.0", "2.0", "raised to its highest"),

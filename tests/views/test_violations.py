@@ -35,16 +35,13 @@ def finding(rule: str, **given: Any) -> dict[str, Any]:
 
 # Per view: what it finds
 FINDINGS = {
-    "activity": [
-        finding("request_flood", broker="b", connection_id="x", client_id="app", remote_host="h"),
+    "activity": [finding("request_flood", broker="b", connection_id="x", client_id="app", remote_host="h"),
         finding("throttled", broker="b", connection_id="x", message=HOSTILE)],
-    "client_instances": [
-        finding("client_instance_id_renewed", broker="b", connection_id="x", binds=True),
+    "client_instances": [finding("client_instance_id_renewed", broker="b", connection_id="x", binds=True),
         finding("client_instance_id_renewed", broker="b", connection_id="y", binds=False),
         finding("client_instance_id_shared", broker="b", connection_id="y", binds=False)],
     "failed_requests": [finding("login_failed", broker="b", connection_id="x", principal="User:p")],
-    "groups": [
-        finding("mixed_protocol_types", group_id="g", rejected=1, taken=0),
+    "groups": [finding("mixed_protocol_types", group_id="g", rejected=1, taken=0),
         finding("protocol_nobody_offered", group_id="g"),
         finding("inconsistent_group_protocol", group_id="g", broker="b", connection_id="x", blames="broker")],
     "negotiations": [finding("versions_learnt_elsewhere", broker="b", connection_id="x")],

@@ -170,9 +170,9 @@ JOINED: dict[str, tuple[list[Part], list[tuple[Any, ...]]]] = {
     "a session from before the log counts for what is shown, and may hold more": (
         [Part((5, 6), "", {"a": (1, [(0, True, 1)])}), Part((7, 9))], [(0, None, 2), (1, None, 3), (1, "a", 3)]),
     "a part without a fetch counts nothing": ([BEGUN, Part((3, 3), fetches=0)], []),
-    "of a topic that is named again, fetches before count": (
+    "of one that is named again, those before": (
         [BEGUN, Part((2, 5), "", {"a": (2, [(0, True, 2)])})], [(1, "a", 2, 0.5)]),
-    "and of one that is named in the first fetch, none": (
+    "and of one named at first, none": (
         [BEGUN, Part((2, 5), "", {"a": (4, [(0, True, 0)])}), Part((6, 6))], [(2, "a", 1)]),
     "of a topic that is forgotten, only those before": (
         [BEGUN, Part((2, 5), "", {"a": (0, [(0, False, 3)])}), Part((6, 6))], [(1, "a", 3, 0.5)]),

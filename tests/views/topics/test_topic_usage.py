@@ -84,7 +84,7 @@ NAMES: dict[str, tuple[Logs, tuple[str, str | None, str, int]]] = {
 COVERED: dict[str, tuple[Logs, int | None]] = {
     "a broker begins later": ({"b1": BUSY, "b2": [*BUSY[30:], NAMED]}, 7140 - 1800),
     "a broker is at INFO": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, None),
-    "a broker has another time": (
+    "another time": (
         {"b1": [*BUSY, NAMED], "b2": [fetch(-5 * HOUR, topic="used"), fetch(-5 * HOUR + 1, topic="used")]}, None),
     "a hole": (
         {"b1": [*BUSY, *(fetch(5 * HOUR + second, topic="used") for second in range(0, 600, 60)), metadata(5 * HOUR + 600, ("t", ID))]},
