@@ -147,7 +147,9 @@ def test_another_name_or_a_long_silence_ends_a_connection_unless_its_log_has_a_h
         own = [row | {"connection_id": name, "file_id": row["file_id"].replace("f", name, 1)} for row in requests]
         rows += in_time([row | {"broker": name} for row in (*own, *(background(until, file_id=name) if until else ()))])
     found = opened(rules_session, rows, Settings())
-    assert {name: [row["requests"] for row in found[name]] for name in BROKERS} == {name: case[2] for name, case in BROKERS.items()}  # fmt: skip
+    assert {name: [row["requests"] for row in found[name]] for name in BROKERS} == {
+        name: case[2] for name, case in BROKERS.items()
+    }
 
 
 def test_the_idle_limit_is_a_setting(rules_session: Any) -> None:

@@ -138,7 +138,9 @@ def test_an_id_that_is_not_one_clients_for_life_is_a_violation_of_the_connection
     rows = findings(rules_session, relation, CONNECTIONS, Settings(log_zone="Europe/Berlin"))
     found = {(row["rule"], row["connection_id"]): row for row in rows}
     said = {key: (row["message"], row["binds"], [row[name] for name in WHO]) for key, row in found.items()}
-    assert said == {key: (f"client instance id '{one}' {message}", *rest) for key, (one, message, *rest) in FOUND.items()}  # fmt: skip
+    assert said == {
+        key: (f"client instance id '{one}' {message}", *rest) for key, (one, message, *rest) in FOUND.items()
+    }
     row = found[TWO_HOSTS, SECOND]
     assert (row["broker"], row["occurrences"], row["group_id"]) == ("b", 1, None)
     assert row["first_at"].timestamp() == row["example"]["logged_at"].timestamp() == at(10).timestamp()
@@ -149,14 +151,24 @@ def test_an_id_that_is_not_one_clients_for_life_is_a_violation_of_the_connection
 def test_of_several_findings_of_one_connection_id_one_that_binds_is_the_example(rules_session: Any) -> None:
     """Of those that bind, or of all if none does, the earliest; all are counted."""
     free, binding, later, never = "sequence", "member_id", "binds later", "never binds"
-    listed = [(later, 1, free), (later, 2, binding), (later, 3, binding), (later, 4, free), (never, 6, free), (never, 5, free)]  # fmt: skip
+    listed = [
+        (later, 1, free),
+        (later, 2, binding),
+        (later, 3, binding),
+        (later, 4, free),
+        (never, 6, free),
+        (never, 5, free),
+    ]
     instances = [
         instance(kafka_id(200 + second), renewed_connections=[(at(second), "b", name, 0, [MOVED], evidence)])
         for name, second, evidence in listed
     ]
     connections = [carries(name, second) for name, second, _ in listed]
     rows = findings(rules_session, frame(rules_session, "client_instances", instances), connections, Settings())
-    times = {row["connection_id"]: [row[one].timestamp() - at(0).timestamp() for one in ("first_at", "last_at")] for row in rows}  # fmt: skip
+    times = {
+        row["connection_id"]: [row[one].timestamp() - at(0).timestamp() for one in ("first_at", "last_at")]
+        for row in rows
+    }
     found = {row["connection_id"]: (row["message"].split("'")[1], row["binds"], row["occurrences"]) for row in rows}
     assert len(rows) == len(found)
     assert found == {later: (kafka_id(202), True, 4), never: (kafka_id(205), False, 2)}

@@ -120,7 +120,10 @@ MESSAGES = {
 
 @pytest.fixture(scope="module")
 def found(rules_session: Any) -> dict[tuple[str, str], Any]:
-    known = [{"cluster": "c", "broker": one, "connection_id": name, "listener": listener} for one, name, listener in LISTENERS]  # fmt: skip
+    known = [
+        {"cluster": "c", "broker": one, "connection_id": name, "listener": listener}
+        for one, name, listener in LISTENERS
+    ]
     started = {"cluster": "c", "broker": "restarted", "ingested_at": at(0), "broker_events": STARTS}
     started |= {"file_id": "f", "first_logged_at": at(0), "last_logged_at": at(60)}
     rows = {"failed_requests": FAILED, "broker_api_versions": RANGES, "connections": known}

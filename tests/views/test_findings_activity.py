@@ -185,7 +185,10 @@ def judged(rules_session: Any) -> Judged:
     """What breaks the rules that a case is about."""
     by_case = found(rules_session, CASES, [rule for _, of_kind in GROUPS.values() for rule in of_kind])
     wanted = {name: GROUPS[name.partition(":")[0]][1] for name in CASES}
-    return {name: {rule: row for rule, row in rows.items() if rule.split()[0] in wanted[name]} for name, rows in by_case.items()}  # fmt: skip
+    return {
+        name: {rule: row for rule, row in rows.items() if rule.split()[0] in wanted[name]}
+        for name, rows in by_case.items()
+    }
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -193,7 +193,12 @@ def test_what_nobody_offered_is_the_coordinators(found: Found, name: str) -> Non
 
 
 # group and rule: seconds of the first request that counts, and of the last
-TIMES = {(ALIVE, MIXED): (500, 500), (SEVERAL, MIXED): (500, 700), (MANY, MIXED): (60, 6059), (TWO_TYPES, UNOFFERED): (0, 9)}  # fmt: skip
+TIMES = {
+    (ALIVE, MIXED): (500, 500),
+    (SEVERAL, MIXED): (500, 700),
+    (MANY, MIXED): (60, 6059),
+    (TWO_TYPES, UNOFFERED): (0, 9),
+}
 
 
 @pytest.mark.parametrize("which", TIMES, ids=" ".join)

@@ -170,7 +170,11 @@ def test_an_id_is_new_to_a_process_only_where_that_shows(of_lives: dict[str, Any
         return
     connection, evidence = RENEWED[name]
     (entry,), (row,) = listed[ids[-1]], found
-    assert (entry["connection_id"], entry["previous_ids"], entry["evidence"]) == (f"{name} {connection}", ids[:-1], evidence)  # fmt: skip
+    assert (entry["connection_id"], entry["previous_ids"], entry["evidence"]) == (
+        f"{name} {connection}",
+        ids[:-1],
+        evidence,
+    )
     assert (row["connection_id"], row["binds"]) == (f"{name} {connection}", evidence == "member_id")
     assert WORDS[evidence] in row["message"]
 

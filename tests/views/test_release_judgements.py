@@ -156,7 +156,11 @@ def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(row
     """What limited the version, and who used it, stands beside."""
     one, row = CASES[name], rows[name]
     target, *verdict = one.verdict.split()
-    found = [[word, row[f"{word}_by"][target]] for word in ("refused", "deprecated", "undecided") if target in row[f"{word}_by"]]  # fmt: skip
+    found = [
+        [word, row[f"{word}_by"][target]]
+        for word in ("refused", "deprecated", "undecided")
+        if target in row[f"{word}_by"]
+    ]
     assert found == ([verdict] if verdict else [])
     assert {column: row[column] for column in one.columns} == one.columns
 
