@@ -73,25 +73,16 @@ def test_before_ids_have_an_index_a_brokers_first_request_shows_it(record: Any) 
     assert not shows_broker_start(events([work(2, 0, 0), work(3, 0, 0)], record))
 
 
-def test_a_fetch_is_a_brokers_if_it_names_a_replica() -> None:
+def test_what_a_request_says_of_its_connection_counts() -> None:
     (fetched,) = events([work(2, 0, 0)], json_record)
     shown = [shows_broker_start([fetched._replace(replica_id=replica)]) for replica in (None, -2, -1, 0, 1)]
-    assert shown == [False, False, False, True, True]
-
-
-def test_a_known_name_shows_that_a_connection_is_older() -> None:
-    first = events([fetch(2, 0), ask(9, 0)], json_record)
-    assert shows_broker_start(first)
-    assert not shows_broker_start([first[0], first[1]._replace(client_software_name="kgo")])
-
-
-def test_a_login_hides_the_first_requests_of_a_connection() -> None:
-    first = events([fetch(2, 0), work(9, 0, 4)], json_record)
-    assert not shows_broker_start(first)
-    hidden = first[1]._replace(security_protocol="SASL_SSL", client_software_name="kgo")
-    assert shows_broker_start([first[0], hidden])
-    assert shows_broker_start([first[0], hidden._replace(correlation_id=10)])
-    assert not shows_broker_start([first[0], hidden._replace(correlation_id=11)])
+    assert shown == [False, False, False, True, True]  # a Fetch is a broker's if it names a replica
+    first, asked, working = events([fetch(2, 0), ask(9, 0), work(9, 0, 4)], json_record)
+    assert shows_broker_start([first, asked])
+    assert not shows_broker_start([first, asked._replace(client_software_name="kgo")])  # a known name: it is older
+    assert not shows_broker_start([first, working])
+    hidden = working._replace(security_protocol="SASL_SSL", client_software_name="kgo")  # its login is not logged
+    assert [shows_broker_start([first, hidden._replace(correlation_id=n)]) for n in (4, 10, 11)] == [True, True, False]
 
 
 def test_an_excerpt_that_begins_with_a_switch_shows_no_start() -> None:

@@ -1,6 +1,5 @@
 """What brokers say of themselves, in the words of every release, and what only looks like it."""
 
-import gzip
 from collections.abc import Iterable
 from operator import attrgetter
 
@@ -15,7 +14,6 @@ from kafka_clientinfo.logs.request_event import IgnoredRecord
 from kafka_clientinfo.logs.unwrapping import split_records
 from tests.builders import json_record
 from tests.logs import laid_out
-from tests.logs.excerpts import CORPUS
 from tests.wrapping import WRAPPERS
 
 KIND_AND_VALUE = attrgetter("kind", "value")
@@ -137,19 +135,6 @@ def test_a_record_that_is_too_long_says_nothing() -> None:
     rest = b"\t%b\n" % (b"x" * ((64 << 10) - len(record % lines) - 2))
     assert [event.value for event in events_of(record % (lines + rest), mixed=False)] == ["7"]
     assert events_of(record % (lines + b"\tx" + rest[1:]), mixed=False) == []
-
-
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="needs the corpus")
-def test_every_release_says_when_it_starts() -> None:
-    logs = sorted(CORPUS.rglob("server.log.gz"))
-    assert logs
-    for log in logs:
-        found = events_of(gzip.decompress(log.read_bytes()), mixed=False)
-        kinds = [event.kind for event in found if event.kind in ("launched", "started")]
-        assert kinds in (["launched", "started"], ["launched", "launched", "started"]), log
-        versions = {event.value for event in found if event.kind == "version"}
-        release = log.relative_to(CORPUS).parts[0].partition("-")[0]
-        assert versions == ({release} if release != "0.8.2.2" else set()), log
 
 
 KINDS = st.sampled_from(["launched", "started", "log_level", "version"])

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import clock
 from kafka_clientinfo.logs.clock import LogClock
 from kafka_clientinfo.logs.connection import LONGEST, remote_end
 
@@ -89,11 +88,6 @@ def test_it_reads_the_zones_that_java_knows(zone: bytes, minutes: int | None) ->
             read(zone)
     else:
         assert read(None) - read(zone) == minutes * 60_000_000
-
-
-def test_it_bounds_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "_CACHE_LIMIT", 3)
-    assert len(instants("UTC", *(f"11-21 12:{minute:02d}:00" for minute in range(10)))) == 10
 
 
 @given(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)))

@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 from collections.abc import Callable
-from pathlib import Path
 
 import lz4.frame
 import pytest
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import range_records
 from kafka_clientinfo.logs.compression import SNIFFED, CorruptFile, decompressed, is_compressed
-from kafka_clientinfo.logs.reader import head, readable_bytes, resume_point
+from kafka_clientinfo.logs.reader import head, readable_bytes
 from tests.amounts import examples
 from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, records
@@ -50,16 +49,6 @@ def test_it_reads_the_same_records_whatever_they_are_compressed_with(save: Save,
     assert list(range_records(str(path), whole[3].offset, None)) == whole[3:]
     assert (head(path).first_record, head(path).compressed) == (whole[0].data, True)
     assert readable_bytes(path) == (len(DATA), None)
-
-
-@every_codec
-@pytest.mark.parametrize("offset", [0, 100, len(DATA), len(DATA) + 1])
-def test_it_sees_where_an_earlier_read_ended(tmp_path: Path, codec: str, offset: int) -> None:
-    plain, packed = tmp_path / "plain", tmp_path / "packed"
-    plain.write_bytes(DATA)
-    packed.write_bytes(PACKS[codec](DATA))
-    assert resume_point(packed, offset) == resume_point(plain, offset)
-    assert resume_point(plain, offset).has_more == (offset < len(DATA))
 
 
 @every_codec

@@ -28,20 +28,30 @@ def decoded(key: int, request: Any, response: Any = None) -> Any:
     return None if found is None else json.loads(found)
 
 
-@pytest.mark.parametrize(
-    ("asked", "answered", "expected"),
-    [
-        ({"protocolType": "consumer", "assignments": GIVEN}, None, {"assignments": [CONSUMERS]}),
-        ({"assignments": GIVEN}, None, {"undecoded": {"no protocol type": 1}, "assumed": {"consumer": [CONSUMERS]}}),
-        ({"protocolType": "sr", "assignments": GIVEN}, None, {"undecoded": {"unknown protocol type": 1}}),
-        ({"assignments": GIVEN}, {"protocolType": "consumer"}, {"assignments": [CONSUMERS]}),
-        (CONSUMER | {"assignments": GIVEN}, {"protocolType": "sr", "assignment": T1}, {"assignments": [CONSUMERS] * 2}),
-        (CONSUMER, {"assignment": T1}, {"assignments": [CONSUMERS]}),
-        (CONSUMER, {"assignment": ""}, None),
-    ],
-)
-def test_an_assignment_is_of_the_protocol_type_that_is_stated(asked: Any, answered: Any, expected: Any) -> None:
-    assert decoded(SYNC, {"memberId": "m"} | asked, answered) == expected
+MEMBER = {"memberId": "m", "memberMetadata": SUBSCRIBED, "memberAssignment": T1}
+CASES: list[tuple[int, Any, Any, Any]] = [
+    # An assignment is of the protocol type that is stated.
+    (SYNC, CONSUMER | {"assignments": GIVEN}, None, {"assignments": [CONSUMERS]}),
+    (SYNC, {"assignments": GIVEN}, None, {"undecoded": {"no protocol type": 1}, "assumed": {"consumer": [CONSUMERS]}}),
+    (SYNC, {"protocolType": "sr", "assignments": GIVEN}, None, {"undecoded": {"unknown protocol type": 1}}),
+    (SYNC, {"memberId": "m", "assignments": GIVEN}, {"protocolType": "consumer"}, {"assignments": [CONSUMERS]}),
+    (SYNC, CONSUMER | {"assignments": GIVEN}, {"protocolType": "sr", "assignment": T1}, {"assignments": [CONSUMERS] * 2}),
+    (SYNC, CONSUMER, {"assignment": T1}, {"assignments": [CONSUMERS]}),
+    (SYNC, CONSUMER, {"assignment": ""}, None),
+    # No type is assumed where a group is described, and another API holds none.
+    (DESCRIBE, {}, {"groups": [{"groupId": "g", "members": [MEMBER]}]}, {"undecoded": {"no protocol type": 2}}),
+    (18, {"protocols": [RANGE]}, None, None),
+    # What cannot be decoded is counted with the reason.
+    *((JOIN, {"protocolType": kind, "protocols": [{"metadata": metadata}] * 2}, None, {"undecoded": {reason: 2}})
+      for kind, metadata, reason in (
+          ("consumer", None, "no bytes"), ("consumer", 7, "no bytes"), ("consumer", "AA", "malformed"), ("consumer", "!", "malformed"),
+          ("sr", SUBSCRIBED, "unknown protocol type"), *((kind, SUBSCRIBED, "no protocol type") for kind in (None, "", 7)))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "asked", "answered", "expected"), CASES)
+def test_payloads_are_decoded_or_counted(key: int, asked: Any, answered: Any, expected: Any) -> None:
+    assert decoded(key, asked, answered) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,33 +102,16 @@ def test_the_text_is_the_same_whatever_the_order() -> None:
 
 
 def test_describe_groups_names_group_and_member() -> None:
-    member = {"memberId": "m", "memberMetadata": SUBSCRIBED, "memberAssignment": T1}
-    group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [member]}
+    group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [MEMBER]}
     found = decoded(DESCRIBE, {}, {"groups": [group]})
     assert (CONSUMER | {"groupId": "g", "protocolName": "range"}).items() <= found["subscriptions"][0].items()
     assert found["assignments"] == [CONSUMERS | {"groupId": "g"}]
-    untyped = {"groups": [{"groupId": "g", "members": [member]}]}  # no type is assumed here
-    assert decoded(DESCRIBE, {}, untyped) == {"undecoded": {"no protocol type": 2}}
 
 
 def test_many_members_are_cut_and_counted() -> None:
     members = [{"memberId": str(n), "metadata": SUBSCRIBED} for n in range(MAX_LISTED + 5)]
     found = decoded(JOIN, {"protocolType": "consumer"}, {"members": members})
     assert (len(found["subscriptions"]), found["undecoded"]) == (MAX_LISTED, {"too many": 5})
-
-
-@pytest.mark.parametrize(
-    ("kind", "metadata", "reason"),
-    [
-        *(("consumer", odd, "no bytes") for odd in (None, 7)),
-        *(("consumer", odd, "malformed") for odd in ("AA", "!")),
-        ("sr", SUBSCRIBED, "unknown protocol type"),
-        *((kind, SUBSCRIBED, "no protocol type") for kind in (None, "", 7)),
-    ],
-)
-def test_it_counts_what_it_cannot_decode_with_the_reason(kind: object, metadata: object, reason: str) -> None:
-    protocols = [RANGE | {"metadata": metadata}] * 2
-    assert decoded(JOIN, {"protocolType": kind, "protocols": protocols}) == {"undecoded": {reason: 2}}
 
 
 def test_names_that_are_no_utf_8_are_replaced() -> None:
@@ -130,7 +123,6 @@ def test_names_that_are_no_utf_8_are_replaced() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000, '"consumer"'])
 def test_a_body_that_is_no_object_holds_no_payload(text: str) -> None:
     assert group_payloads(JOIN, text, text) is None
-    assert decoded(18, {"protocols": [RANGE]}) is None  # another API
 
 
 _NAMES = st.sampled_from(

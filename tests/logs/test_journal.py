@@ -35,14 +35,10 @@ def read(data: bytes, *cuts: int) -> tuple[list[RawRecord], list[Event]]:
 
 
 def facts(events: list[Event]) -> list[Event]:
-    """Return requests and failures, without their positions."""
-    found: list[Event] = []
-    for event in events:
-        if isinstance(event, RequestEvent):
-            found.append(event._replace(byte_offset=0))
-        elif isinstance(event, FailedRequest):
-            found.append(replace(event, byte_offset=0))
-    return found
+    """Requests and failures, without their positions."""
+    found = [event._replace(byte_offset=0) if isinstance(event, RequestEvent) else event for event in events]
+    kept = [event for event in found if isinstance(event, RequestEvent | FailedRequest)]
+    return [replace(event, byte_offset=0) if isinstance(event, FailedRequest) else event for event in kept]
 
 
 def test_a_journal_in_json_tells_what_the_broker_wrote() -> None:

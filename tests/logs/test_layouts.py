@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -159,13 +158,6 @@ def test_what_stands_before_the_first_record_tells_nothing(build: Any, pattern: 
         assert detect(BANNER + whole * number) == detect(whole * number)
 
 
-@pytest.mark.parametrize("pattern", ["bracketed_thread_last", "no_logger"])
-def test_what_a_container_prints_after_a_torn_record_tells_nothing(pattern: str) -> None:
-    first, whole = (wrap(json_record(client_id=name), pattern, "none") for name in ("first", "second"))
-    for number in (1, 2, 4):
-        assert client_ids(first[:300] + BANNER + whole * number) == ["second"] * number
-
-
 @pytest.mark.parametrize("build", [json_record, request_header_struct_record])
 @pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
 def test_a_torn_first_line_hides_no_layout(build: Any, pattern: str, wrapper: str) -> None:
@@ -189,11 +181,3 @@ def test_a_first_record_of_any_length_tells_how_records_end(
     path.write_bytes(long + short)
     assert head(path).layout == detect(long + short)
     assert len(requests(events(long + short, head(path).layout))) == 2
-
-
-def test_a_file_without_a_record_is_not_read_far_to_find_its_layout(tmp_path: Path) -> None:
-    path = tmp_path / "x.log"
-    path.write_bytes(b"no record\n" * 500_000)
-    with patch("kafka_clientinfo.logs.reader.detect", return_value=KAFKA) as detected:
-        head(path)
-    assert len(detected.call_args.args[0]) < 2 << 20

@@ -1,7 +1,5 @@
 """Names and limits that users and warehouses rely on, each as a whole."""
 
-import pytest
-
 from kafka_clientinfo.ingestion import columnar
 from kafka_clientinfo.logs import (
     apis,
@@ -16,8 +14,6 @@ from kafka_clientinfo.logs import (
     request_event,
     struct_text,
 )
-from kafka_clientinfo.logs.generations.fields import INT16, INT32, read_integer
-from kafka_clientinfo.logs.request_event import MalformedRecord
 
 MIB = 1 << 20
 
@@ -45,14 +41,3 @@ GROUPS = {
 def test_groups_of_apis_have_these_keys() -> None:
     assert {name: sorted(getattr(apis, name)) for name in GROUPS} == GROUPS
     assert apis.LOGGER_API == 44  # which sets levels of loggers
-
-
-@pytest.mark.parametrize(("allowed", "bits"), [(INT16, 15), (INT32, 31)])
-def test_it_takes_signed_numbers_up_to_their_width(allowed: range, bits: int) -> None:
-    for value in (-(1 << bits), -1, 0, (1 << bits) - 1):
-        assert read_integer(value, allowed, "x") == read_integer(b"%d" % value, allowed, "x") == value
-    said = f"not an integer in {-(1 << bits)}..{(1 << bits) - 1}"
-    for wrong in (-(1 << bits) - 1, 1 << bits, True, None, "1", 1.0):
-        with pytest.raises(MalformedRecord) as caught:
-            read_integer(wrong, allowed, "x")
-        assert (caught.value.reason, caught.value.detail) == ("malformed_value", f"x is {wrong!r}, {said}")

@@ -10,10 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import RawRecord, content, range_records, reader, split_records
+from kafka_clientinfo.logs import content, range_records, reader
 from kafka_clientinfo.logs.compression import CorruptFile
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import Layout
@@ -27,7 +27,6 @@ from kafka_clientinfo.logs.reader import (
     record_start,
     resume_point,
 )
-from tests.amounts import examples
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -56,18 +55,6 @@ def test_it_reads_each_record_in_the_range_that_holds_its_first_byte(
     places = sorted({0, *(whole[cut % len(whole)].offset for cut in cuts)})
     ends = [*places[1:], None]
     assert [r for start, end in zip(places, ends, strict=True) for r in range_records(path, start, end)] == whole
-
-
-@settings(max_examples=examples(300))
-@given(st.sampled_from(GENERATIONS), st.integers(0, 1 << 15), st.integers(0, 1 << 15))
-def test_it_reads_a_growing_file_as_it_reads_the_whole(generation: str, first: int, second: int) -> None:
-    # An unfinished last record waits for its rest, wherever the writer was when the file was read.
-    data = EXCERPTS[generation]
-    found: list[RawRecord] = []
-    for size in (*sorted((first % len(data), second % len(data))), len(data)):
-        end = sum(record.length for record in found)
-        found += [record for record in split_records([data[end:size]], end) if record.finished]
-    assert found == records(data)
 
 
 @pytest.mark.parametrize("block", [256, 300, 1 << 20])

@@ -2,8 +2,6 @@
 
 import bz2
 import gzip
-import io
-from dataclasses import dataclass
 from itertools import product
 
 import pytest
@@ -92,25 +90,6 @@ def test_it_recognises_requests_in_every_layout(save: Save, generation: str, kin
 )
 def test_it_tells_a_request_log_by_what_it_holds(save: Save, data: bytes, content: str) -> None:
     assert content_of(save(data)) == content
-
-
-@dataclass
-class Shrunk:
-    """A file that is shorter than it was found to be, so that reading after its bytes fails."""
-
-    data: bytes
-    size: int = 1 << 20
-
-    def open(self) -> io.BytesIO:
-        return io.BytesIO(self.data)
-
-
-def test_it_reads_no_further_than_it_must() -> None:
-    assert content_of(Shrunk(LOG)) == "requests"
-    assert content_of(Shrunk(b"x" + b"\0" * 65 + b"x" * 4030)) == "other"
-    for data in (SERVER, HANDLED, b"x"):
-        with pytest.raises(OSError, match="it has become shorter than the 1048576 bytes"):
-            content_of(Shrunk(data))
 
 
 def test_it_looks_no_further_than_so_many_bytes(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:

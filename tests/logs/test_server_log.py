@@ -113,9 +113,8 @@ def test_a_stack_trace_belongs_to_its_record_and_the_second_report_is_not_counte
 @pytest.mark.parametrize("logger", ["(a.Selector)", "(Selector)", "(a.B$)", "(B$c)"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_login_has_no_other_line_if_its_first_one_ends_with_a_logger(logger: str, end: str) -> None:
-    for first, is_login in ((logger, False), (logger[:-1], True), (f"{logger} y", True)):
-        (found,) = parse(f"{LOGIN} (x {first}{end}rest) (a.Selector){end}")
-        assert isinstance(found, FailedRequest) == is_login, first
+    found = [parse(f"{LOGIN} (x {first}{end}rest) (a.Selector){end}") for first in (logger, logger[:-1], f"{logger} y")]
+    assert [isinstance(*one, FailedRequest) for one in found] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -157,23 +156,21 @@ def test_it_knows_a_failure_by_the_last_name_of_its_logger(
     assert isinstance(login, FailedRequest) == is_logger
 
 
-@pytest.mark.parametrize(
-    ("cause", "reason"),
-    [
-        *((words, "unsupported_version") for words in ("Invalid version for API key", "unsupported version")),
-        *((words, "unsupported_version") for words in ("which is not enabled", "a.UnsupportedVersionException")),
-        *((words, "unknown_api") for words in ("Unexpected ApiKeys id", "Unexpected api key", "Unknown API key")),
-        *((words, "unreadable_request") for words in ("Error parsing request header", "Error getting request")),
-        *((words, "unreadable_request") for words in ("a.SchemaException", "a.BufferUnderflowException")),
-        ("a.OtherException", "other"),
-    ],
-)
-@pytest.mark.parametrize("level", ["ERROR", "INFO", "WARN", "DEBUG"])
-def test_it_tells_the_reason_by_these_words(level: str, cause: str, reason: str) -> None:
-    (found,) = parse(CLOSING.replace("ERROR", level) + "a.XException: " + cause + "\n")
-    is_failure = level in ("ERROR", "INFO")
-    assert getattr(found, "reason", None) == (reason if is_failure else None)
-    assert getattr(found, "kind", None) == (None if is_failure else "server_log")
+REASONS = {
+    "unsupported_version": ["Invalid version for API key", "unsupported version", "which is not enabled", "a.UnsupportedVersionException"],
+    "unknown_api": ["Unexpected ApiKeys id", "Unexpected api key", "Unknown API key"],
+    "unreadable_request": ["Error parsing request header", "Error getting request", "a.SchemaException", "a.BufferUnderflowException"],
+    "other": ["a.OtherException"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("reason", "cause"), [(reason, cause) for reason in REASONS for cause in REASONS[reason]])
+def test_it_tells_the_reason_by_these_words(cause: str, reason: str) -> None:
+    for level in ("ERROR", "INFO", "WARN", "DEBUG"):
+        (found,) = parse(CLOSING.replace("ERROR", level) + "a.XException: " + cause + "\n")
+        is_failure = level in ("ERROR", "INFO")
+        assert getattr(found, "reason", None) == (reason if is_failure else None)
+        assert getattr(found, "kind", None) == (None if is_failure else "server_log")
 
 
 def test_the_detail_is_cut_and_text() -> None:

@@ -153,12 +153,6 @@ def test_a_line_in_parts_has_the_time_of_its_first_and_is_waited_for() -> None:
     assert [record.finished for record in found(wrap(json_record(), "kafka", "docker") + part)] == [True, False]
 
 
-def test_only_a_files_first_line_may_follow_filler() -> None:
-    filler = b"\xef\xbb\xbf\0\0"
-    first, second = found(filler + b"a\n" + filler + b"b\n", CRI)
-    assert (first.text, second.text) == (b"a", filler + b"b")
-
-
 def test_it_counts_the_starts_inside_one_event() -> None:
     client_id = "x\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
     two = wrap(request_header_struct_record(client_id=client_id), "ecs", "none")
