@@ -22,22 +22,29 @@ FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.re
 STACK_TRACE = b"java.lang.Exception\n\tat kafka.Foo(Foo.scala:3)\n"
 
 
+def limit(monkeypatch: pytest.MonkeyPatch, most: int, kept_head: int, kept_tail: int) -> None:
+    for name, value in (("MAX_RECORD", most), ("KEPT_HEAD", kept_head), ("KEPT_TAIL", kept_tail)):
+        monkeypatch.setattr(framing, name, value)
+
+
+def in_steps(stream: bytes, step: int, layout: Layout = KAFKA) -> list[RawRecord]:
+    return list(split_records((stream[at : at + step] for at in range(0, len(stream), step)), 0, layout))
+
+
 @settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from([b"\n[", b"\n", b"[2026-01-01 00:00:00,000]", b" DEBUG ", b"   ", b" (a.b)", b"x"])))
 def test_it_gives_the_same_records_byte_by_byte(parts: list[bytes]) -> None:
     data = b"".join(parts) + b"[2026-11-21 12:00:00,000] INFO x (a)\n" * 2
-    assert list(split_records(data[at : at + 1] for at in range(len(data)))) == records(data)
+    assert in_steps(data, 1) == records(data)
 
 
 @pytest.mark.parametrize("build", [request_header_struct_record, json_record])
 @pytest.mark.parametrize("client_id", [f"inj{FORGED}", f"cr\r{FORGED}", f"x (kafka.request.logger){FORGED}{FORGED}"])
 @pytest.mark.parametrize("step", [1, 7, 1000])
-def test_it_keeps_forged_records_as_text_of_their_record_and_counts_them(
-    step: int, client_id: str, build: Build
-) -> None:
+def test_it_keeps_forged_records_as_text_and_counts_them(step: int, client_id: str, build: Build) -> None:
     genuine = [request_header_struct_record(client_id=client_id), build(), request_header_struct_record(client_id="a")]
     stream = b"".join(genuine)
-    found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
+    found = in_steps(stream, step)
     assert [record.data for record in found] == genuine
     assert [record.forged_prefixes for record in found] == [client_id.count("[2026"), 0, 0]
 
@@ -65,15 +72,6 @@ def test_a_stack_trace_may_follow_while_a_server_log_grows(level: str, is_whole:
         assert [r.finished for r in split_records([line, data], framing=SERVER_LOG)][-1] == finished
         (*_, last) = split_records([data], framing=ENDED_SERVER_LOG)
         assert last.finished == data.endswith(b"\n")
-
-
-def limit(monkeypatch: pytest.MonkeyPatch, most: int, kept_head: int, kept_tail: int) -> None:
-    for name, value in (("MAX_RECORD", most), ("KEPT_HEAD", kept_head), ("KEPT_TAIL", kept_tail)):
-        monkeypatch.setattr(framing, name, value)
-
-
-def in_steps(stream: bytes, step: int, layout: Layout = KAFKA) -> list[RawRecord]:
-    return list(split_records((stream[at : at + step] for at in range(0, len(stream), step)), 0, layout))
 
 
 def test_it_lets_go_of_the_middle_of_an_oversized_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +152,7 @@ def test_it_gives_a_record_as_soon_as_the_next_one_has_begun(before: bytes) -> N
     found = split_records(feed())
     expected = [before, json_record()] if before else [json_record()]
     assert [next(found).data for _ in expected] == expected
-    assert [r.data for r in split_records(data[at : at + 1] for at in range(len(data)))] == [*expected, json_record()]
+    assert [record.data for record in in_steps(data, 1)] == [*expected, json_record()]
     short = b"[2026-11-21 12:00:00,000] INFO x\n"
     assert [record.data for record in records(b"\n" + short)] == [b"\n", short]
 
@@ -163,22 +161,15 @@ STAMP = b"[2026-11-21 12:00:00,000] INFO "
 FAILURE = b"Failed authentication with /10.0.0.1 (channelId=1) (a) (org.apache.kafka.common.network.Selector)\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "is_end"),
-    [
-        (STAMP + FAILURE, False),
-        (b"x" + STAMP + FAILURE, True),
-        (STAMP + b"x" + FAILURE, True),
-        (b"\tat a.B(C)\n", False),
-        (b"x\tat a.B(C)\n", True),
-        (b"x (Selector)\n", True),
-        (b"x (y)z\n", False),
-    ],
-)
-def test_a_report_of_a_failure_ends_no_open_message(line: bytes, is_end: bool) -> None:
+ENDS_NO_MESSAGE = (STAMP + FAILURE, b"\tat a.B(C)\n", b"x (y)z\n")
+ENDS_IT = (b"x" + STAMP + FAILURE, STAMP + b"x" + FAILURE, b"x\tat a.B(C)\n", b"x (Selector)\n")
+
+
+@pytest.mark.parametrize("line", [*ENDS_NO_MESSAGE, *ENDS_IT])
+def test_a_report_of_a_failure_ends_no_open_message(line: bytes) -> None:
     """A client may have written it; any other line that ends with a logger ends the message."""
     data = STAMP + b"a message without a logger\n" + line
-    assert has_ended(data, len(STAMP), len(data)) == is_end
+    assert has_ended(data, len(STAMP), len(data)) == (line in ENDS_IT)
 
 
 @pytest.mark.parametrize("before", [b"", b"[2026-11-21 12:00:00,000] INFO x (a)\n"])
@@ -238,21 +229,14 @@ def test_it_knows_the_start_of_a_record(level: bytes, time: bytes, groups: tuple
             assert found.end() == 2 + len(time) + before + len(level) + min(after, 4)
 
 
-@pytest.mark.parametrize(
-    ("message", "is_trace"),
-    [
-        ("Handling request:RequestHeader(apiKey=FETCH", True),
-        ("Handling request: RequestHeader(apiKey=FETCH", True),
-        ("Handling request:{api_key=1", True),
-        ("Handling request:Name: FetchRequest", True),
-        ("Handling request:Name:FetchRequest", True),
-        ("Handling request:  Name:FetchRequest", False),
-        ("[KafkaApi-1] Handling request:{api_key=1", True),
-        (f"[{'a' * 64}] Handling request:{{api_key=1", True),
-        (f"[{'a' * 65}] Handling request:{{api_key=1", False),
-        ("[a:1] Handling request:{api_key=1", False),
-        ("x Handling request:{api_key=1", False),
-    ],
-)
-def test_it_knows_the_traces_of_handled_requests(message: str, is_trace: bool) -> None:
-    assert (HANDLING.match(message.encode()) is not None) == is_trace
+TRACES = [
+    *("Handling request:RequestHeader(apiKey=FETCH", "Handling request: RequestHeader(apiKey=FETCH"),
+    *("Handling request:{api_key=1", "Handling request:Name: FetchRequest", "Handling request:Name:FetchRequest"),
+    *("[KafkaApi-1] Handling request:{api_key=1", f"[{'a' * 64}] Handling request:{{api_key=1"),
+]
+OTHERS = [f"{before}Handling request:{{api_key=1" for before in (f"[{'a' * 65}] ", "[a:1] ", "x ")]
+
+
+@pytest.mark.parametrize("message", [*TRACES, *OTHERS, "Handling request:  Name:FetchRequest"])
+def test_it_knows_the_traces_of_handled_requests(message: str) -> None:
+    assert (HANDLING.match(message.encode()) is not None) == (message in TRACES)
