@@ -1,7 +1,7 @@
 """The runs of a file in which it logged every request, however it is read in parts."""
 
-import itertools
 from datetime import timedelta
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,13 @@ def runs_of(*parts: list[tuple[float, str]]) -> tuple[list[tuple[float, float, i
         place += len(part)
     ends = ("began_at", SECOND), ("ended_at", SECOND), ("began_offset", 1), ("ended_offset", 1)
     return [tuple(run[name] / unit for name, unit in ends) for run in found.runs()], found.info_requests
+
+
+def noted(requests: list[tuple[float, str]], begin: int) -> DebugRuns:
+    found = DebugRuns()
+    if requests:
+        found.note(events(requests, begin), {})
+    return found
 
 
 def debug(*seconds: float) -> list[tuple[float, str]]:
@@ -59,15 +66,9 @@ def test_the_parts_of_a_file_make_the_runs_of_the_whole(steps: list[tuple[int, b
         second += step
         requests.append((float(second), "INFO" if is_info and step % 2 else "DEBUG"))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(requests)), max_size=4)))
-    bounds = list(zip([0, *cuts], [*cuts, len(requests)], strict=True))
-    whole = DebugRuns()
-    whole.note(events(requests, 0), {})
-    parts = []
-    for begin, end in bounds:
-        part = DebugRuns()
-        if begin < end:
-            part.note(events(requests[begin:end], begin), {})
-        parts.append(part)
+    whole, *parts = (
+        noted(requests[begin:end], begin) for begin, end in [(0, len(requests)), *pairwise([0, *cuts, len(requests)])]
+    )
     merged = joined((run for part in parts for run in part.runs()), SECOND)
     assert merged == whole.runs()
     assert sum(part.info_requests for part in parts) == whole.info_requests
@@ -83,7 +84,7 @@ def events(requests: list[tuple[float, str]], begin: int) -> pa.RecordBatch:
 
 @given(st.lists(st.integers(2, 9), min_size=MOST_SILENCES - 1, max_size=MOST_SILENCES + 3))
 def test_of_too_many_silences_the_shortest_are_left_out_and_of_equal_ones_the_earlier(silences: list[int]) -> None:
-    seconds = [0.0, *itertools.accumulate(map(float, silences))]
+    seconds = [0.0, *accumulate(map(float, silences))]
     runs, _ = runs_of(debug(*seconds))
     stay = sorted(range(len(silences)), key=lambda place: (silences[place], place))[-MOST_SILENCES:]
     begins = [0, *(place + 1 for place in sorted(stay))]

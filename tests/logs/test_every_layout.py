@@ -1,8 +1,6 @@
 """Every layout and wrapper gives the requests of the plain log, whatever cuts it, and loses no byte."""
 
-import gzip
 from itertools import cycle, pairwise, product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,18 +17,9 @@ from tests.logs.laid_out import LATEST, TRACES, Event, comparable, events, found
 from tests.sections import sections
 from tests.wrapping import KINDS, wrap
 
-SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))
 SECONDS = ("logger_first", "rfc_3164", "rfc_3164_bare")
 """What has no fraction of a second."""
 WORDS = b"Completed request:"
-
-
-def sample(path: Path) -> bytes:
-    """Some 150 KB of whole records from the middle of a sample log."""
-    data = path.read_bytes()
-    whole = records(gzip.decompress(data) if path.suffix == ".gz" else data)
-    middle = whole[len(whole) // 3 :]
-    return b"".join(record.data for record in middle if record.offset < middle[0].offset + 150_000)
 
 
 def check_same(plain: bytes, pattern: str, wrapper: str, part: int) -> None:
@@ -47,27 +36,6 @@ def check_same(plain: bytes, pattern: str, wrapper: str, part: int) -> None:
 def test_it_reads_the_same_requests_in_every_layout(generation: str, kind: tuple[str, str]) -> None:
     pattern, wrapper = kind
     check_same(EXCERPTS[generation], pattern, wrapper, 200)
-
-
-OTHERS = [
-    ("thread_last", "cri"),
-    ("logger_first", "docker"),
-    ("message", "rfc_5424"),
-    ("ecs", "docker"),
-    ("kip_511", "none"),
-]
-
-
-@pytest.mark.parametrize(("path", "kind"), one_in(6, product(SAMPLES, OTHERS)))
-def test_it_reads_the_sample_logs_in_other_layouts(path: Path, kind: tuple[str, str]) -> None:
-    """A line that a client forged in a trace may begin a request in text if no logger ends the trace: the next one is rejected."""
-    plain = sample(path)
-    got = events(wrap(plain, *kind))
-    read, expected = ([comparable(event) for event in requests(some)] for some in (got, parse(plain)))
-    lost = [event for event in expected if event not in read]
-    assert [event for event in expected if event not in lost] == read
-    rejected = sum(isinstance(event, RejectedRecord) for event in got)
-    assert len(lost) == rejected <= (kind[0] in ("logger_first", "message"))
 
 
 GOLDEN = sections(FOLDER / "layouts.txt")

@@ -204,12 +204,10 @@ def test_a_first_record_in_many_parts_is_read_to_its_end(save: Save, pattern: st
 
 
 def test_other_output_does_not_count_as_part_of_a_long_first_record(save: Save) -> None:
-    output = b"x" * 700_000 + b"\n\xef\xbb\xbf"
-    first = json_record(client_id="x" * 700_000)
-    found = head(save(output + first[:-1]))
-    assert (found.first_record, found.first_offset) == (None, 0)
-    found = head(save(output + first + RECORD))
-    assert (found.first_record, found.first_offset) == (first, len(output))
+    output, first = b"x" * 700_000 + b"\n\xef\xbb\xbf", json_record(client_id="x" * 700_000)
+    for data, record, offset in ((output + first[:-1], None, 0), (output + first + RECORD, first, len(output))):
+        found = head(save(data))
+        assert (found.first_record, found.first_offset) == (record, offset)
 
 
 def test_it_identifies_a_file_by_cluster_broker_and_beginning() -> None:
