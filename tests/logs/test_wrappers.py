@@ -98,16 +98,6 @@ def test_it_counts_other_programs_lines_and_loses_no_request(pattern: str, wrapp
     assert kinds(data)["other_logger"] >= sum(starts)
 
 
-def test_it_ignores_the_output_of_a_pods_start_and_other_loggers() -> None:
-    output = ["Preparing truststore", "", "  log4j.foo = bar", "[2026-11-21 11:59:59,000] INFO KafkaConfig values: ",
-              "\tbroker.id = 1", " (kafka.server.KafkaConfig)", "[2026-11-21 11:59:59,000] ERROR x (kafka.Foo)",
-              "java.lang.Exception", "[2026-11-21 11:59:59,000] INFO [GroupCoordinator 0]: a - b (kafka.coordinator)"]  # fmt: skip
-    lines = [*output, *json_record().decode().splitlines(), "late text"]
-    data = "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode()
-    assert kinds(data) == {"other_logger": 7, "blank": 1, "ok": 1}
-    assert {record.forged_prefixes for record in found(data)} == {0}
-
-
 @pytest.mark.parametrize("first", ["P", "F"])
 def test_it_joins_the_parts_of_each_stream(first: str) -> None:
     whole = json_record(client_id="ü").decode().removesuffix("\n")

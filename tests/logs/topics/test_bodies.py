@@ -141,40 +141,26 @@ def test_a_commit_states_its_group(api: str) -> None:
     assert (found.operation, found.group) == ("commit", "g")
 
 
-def fetched(named: int, epoch: int, goes_on: int, *topics: str, forgotten: Any = (), error: int = 0) -> Any:
-    request = {
-        "sessionId": named, "sessionEpoch": epoch,
-        "topics": [{"topic": name, "partitions": [{"partition": 0}]} for name in topics],
-        "forgottenTopicsData": [{"topic": name, "partitions": numbers} for name, numbers in forgotten],
-    }  # fmt: skip
-    return said("FETCH", request, {"errorCode": error, "sessionId": goes_on, "responses": []})
+def fetched(named: Any, epoch: Any, goes_on: Any, **lists: Any) -> Any:
+    request = {"sessionId": named, "sessionEpoch": epoch, "topics": [], "forgottenTopicsData": []} | lists
+    return said("FETCH", request, {"errorCode": 0, "sessionId": goes_on, "responses": []})
 
 
 @pytest.mark.parametrize(
     ("given", "session"),
     [
-        ((0, -1, 0), None),
-        ((0, 0, 0), None),
+        *((given, None) for given in ((0, -1, 0), (0, 0, 0))),
         ((0, 0, 7), FetchSession("", 0, "7")),
         ((7, 3, 7), FetchSession("7", 3, "7")),
         ((7, 0, 9), FetchSession("7", 0, "9")),
         ((7, 4, 0), FetchSession("7", 4, "")),
+        # What is no number is of no session.
+        *((given, None) for odd in ("7", True, 7.0, -7, 1 << 31, [7]) for given in ((odd, 3, 7), (7, 3, odd))),
+        *(((7, odd, 7), None) for odd in ("3", True, 3.0, None, 1 << 31, -(1 << 31) - 1)),
     ],
 )
 def test_a_session_is_what_the_request_names_and_the_answer_goes_on_with(given: Any, session: Any) -> None:
     assert fetched(*given).session == session
-
-
-@pytest.mark.parametrize(
-    ("named", "epoch", "goes_on"),
-    [
-        *((odd, 3, 7) for odd in ("7", True, 7.0, -7, 1 << 31, [7])),
-        *((7, 3, odd) for odd in ("7", True, 7.0, -7, 1 << 31, [7])),
-        *((7, odd, 7) for odd in ("3", True, 3.0, None, 1 << 31, -(1 << 31) - 1)),
-    ],
-)
-def test_what_is_no_number_is_of_no_session(named: Any, epoch: Any, goes_on: Any) -> None:
-    assert fetched(named, epoch, goes_on).session is None
 
 
 @pytest.mark.parametrize(
@@ -186,15 +172,11 @@ def test_what_is_no_number_is_of_no_session(named: Any, epoch: Any, goes_on: Any
     ],
 )
 def test_partitions_are_whole_numbers_each_once(partitions: Any, numbers: tuple[int, ...]) -> None:
-    request = {"sessionId": 7, "sessionEpoch": 3, "topics": [{"topic": "t", **partitions}]}
-    (one,) = said("FETCH", request, {"sessionId": 7, "responses": []}).uses
-    assert one.partitions == numbers
-
-
-def test_partitions_are_kept_in_sessions_only() -> None:
-    assert [use.partitions for use in fetched(7, 3, 7, "t").uses] == [(0,)]
-    assert [use.partitions for use in fetched(0, -1, 0, "t").uses] == [()]
-    assert fetched(7, 3, 7, forgotten=[("t", [0, 2])]).session.forgotten == (("t", None, (0, 2)),)
+    topic = {"topic": "t", **partitions}
+    assert [one.partitions for one in fetched(7, 3, 7, topics=[topic]).uses] == [numbers]
+    assert [one.partitions for one in fetched(0, -1, 0, topics=[topic]).uses] == [()]  # they are kept in sessions only
+    forgotten = [{"topic": "t", "partitions": [0, 2]}]
+    assert fetched(7, 3, 7, forgottenTopicsData=forgotten).session.forgotten == (("t", None, (0, 2)),)
 
 
 def test_a_share_session_is_its_members() -> None:
