@@ -1,6 +1,6 @@
 """The command and the jobs as processes of their own, with a JVM each: what only shows from outside.
 
-Cases that need no JVM are in test_exit_codes, test_cli, spark/test_session and spark/test_session_files.
+Cases that need no JVM are in test_exit_codes, test_cli, and spark/test_session.
 """
 
 import json

@@ -198,13 +198,6 @@ def test_a_linked_folder_is_no_other_broker(tmp_path: Path, first: str, second: 
     assert requests_of(tables) == {first: 17}
 
 
-def test_a_link_under_the_same_brokers_name_is_not_spoken_of(tmp_path: Path) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log", A)
-    (tmp_path / "b1" / "kafka-request.log.current").symlink_to(path)
-    plan = Tables().run(tmp_path)
-    assert ([file.path for file in plan.files], plan.problems) == ([str(path)], ())
-
-
 def test_a_log_keeps_its_broker_when_the_settings_change(tmp_path: Path) -> None:
     path = save(tmp_path / "b1" / "kafka-request.log", A)
     tables = Tables()

@@ -125,7 +125,7 @@ def test_no_client_writes_a_request_into_one_that_the_log_does_not_finish(
     for text in forged:
         record = build(client_id=begin + text.decode() + "more")
         ends = record.index(text) + len(text)
-        for end in places(60, len(record) - 1, 13):
+        for end in places(60, len(record) - 1, 23):
             if end not in (ends - 1, ends):
                 path, tables = tmp_path / f"{len(list(tmp_path.iterdir()))}" / f"{LIVE}.1", Tables()
                 save(path, before + record[:end])

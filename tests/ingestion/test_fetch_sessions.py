@@ -200,16 +200,6 @@ def test_of_too_many_sessions_the_one_that_is_unused_for_longest_is_given_up(mon
     assert [(one[0], one[2]) for one in parts] == [("2", 0), ("3", 0), ("1", 2)]
 
 
-@pytest.mark.parametrize(("most", "cut"), [(1, ["", "cut"]), (2, ["cut", "cut"])])
-def test_the_latest_sessions_that_were_counted_at_once_are_remembered(
-    most: int, cut: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch_sessions, "_MOST_CUT", most)
-    ended = [step for session in "12" for step in (full(goes_on=session), Step(-1, named=session, goes_on=""))]
-    _, parts, _ = played(*ended, of("1", 5), of("2", 5))
-    assert [(one[0], one[4]) for one in parts] == list(zip("12", cut, strict=True))
-
-
 def test_the_partitions_of_a_session_that_are_followed_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch_sessions, "MOST_PARTITIONS", 2)
     beyond = Step(5, "b0 a2"), Step(6, forgotten="c0 a01"), Step(7, "a21")

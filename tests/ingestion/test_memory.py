@@ -87,7 +87,7 @@ def measured(folder: Path, pieces: Iterator[bytes]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("packer", "megabytes"),
     [
-        (zstandard_packer, 600),
+        (zstandard_packer, 300),
         pytest.param(zstandard_packer, 10 << 10, marks=pytest.mark.soak),
         pytest.param(gzip_packer, 10 << 10, marks=pytest.mark.soak),
     ],

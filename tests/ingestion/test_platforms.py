@@ -1,7 +1,6 @@
 """Folders as platforms fill them: request logs of any name, known by their content, and the brokers' names in their paths."""
 
 import gzip
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -97,21 +96,6 @@ def test_a_server_log_is_a_request_log_only_where_none_lies_beside_it(tmp_path: 
         found = {file.name: file for file in with_server_logs(find_logs([str(item) for item in items]))}
         assert is_server_log(found["server.log"]) is beside
     assert len(rows(tmp_path)) == 20
-
-
-def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, closed = (str(save(tmp_path / name, LOG)) for name in ("0.log", "1.log"))
-    opened = os.open
-
-    def refuse(path: Any, *arguments: Any, **named: Any) -> int:
-        if str(path) == closed:
-            raise PermissionError(13, "Permission denied", path)
-        return opened(path, *arguments, **named)
-
-    monkeypatch.setattr(os, "open", refuse)
-    plan = plan_of(tmp_path)
-    assert [(problem.path, problem.kind) for problem in plan.problems] == [(closed, "unreadable")]
-    assert [file.path for file in plan.files] == [read]
 
 
 @pytest.mark.parametrize(

@@ -55,22 +55,20 @@ def test_splits_after_the_first_error_of_their_file_do_not_count() -> None:
     assert [(one["file_id"], one["start_offset"]) for one in found] == [("a", 0), ("a", 30), ("b", 0)]
 
 
-@pytest.mark.parametrize(
-    ("own", "was_damaged", "expected"),
-    [
-        ([split(error=REPLACED)], False, False),
-        ([split(error=REPLACED)], True, True),
-        ([split(error=REPLACED, records=1)], False, True),
-        ([split(records=1), split(error=REPLACED)], False, True),
-        ([split(error="a failing disk")], False, True),
-        ([split()], False, True),
-        ([split(file_id="other")], False, False),
-    ],
-)
-def test_a_file_that_was_rotated_before_it_was_read_has_no_row(
-    own: list[Statistics], was_damaged: bool, expected: bool
-) -> None:
-    assert was_read(planned(was_damaged=was_damaged), own) is expected
+READ: list[tuple[list[Statistics], bool, bool]] = [
+    ([split(error=REPLACED)], False, False),
+    ([split(error=REPLACED)], True, True),
+    ([split(error=REPLACED, records=1)], False, True),
+    ([split(records=1), split(error=REPLACED)], False, True),
+    ([split(error="a failing disk")], False, True),
+    ([split()], False, True),
+    ([split(file_id="other")], False, False),
+]
+
+
+def test_a_file_that_was_rotated_before_it_was_read_has_no_row() -> None:
+    for own, was_damaged, expected in READ:
+        assert was_read(planned(was_damaged=was_damaged), own) is expected
 
 
 RESUMES: list[tuple[list[tuple[int, str | None]], Statistics | None, tuple[int, str]]] = [

@@ -254,7 +254,7 @@ def test_runs_on_a_log_of_all_loggers_that_grows_make_the_rows_of_one(
     assert whole.rows["rejected"] == []
     assert len(whole.rows["failed"]) == 3
     ends = [place for place in range(len(data)) if data[place : place + 1] == b"\n"]
-    for end in ends[:: len(ends) // 20]:
+    for end in ends[:: len(ends) // 9]:
         parts = Runs(tmp_path / "x").read(data[: end + 1]).read(data)
         assert parts.rows_and_counts() == whole.rows_and_counts(), data[: end + 1][-200:]
 

@@ -1,7 +1,6 @@
 """Splits to Arrow batches: whatever the bytes, they fit the columns, and every record is accounted for."""
 
 import gzip
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import columnar, split_statistics, worker
+from kafka_clientinfo.ingestion import columnar, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
 from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -21,7 +20,7 @@ from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.spark.failures import failure_message
 from tests.amounts import examples, one_in
-from tests.builders import NOON, json_record, request_header_struct_record
+from tests.builders import json_record, request_header_struct_record
 from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
 
@@ -161,14 +160,6 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
     assert failure_message(spark, "/lake") == f"InputError: {place}"
 
 
-def test_the_hash_of_what_was_read_stays_if_the_file_is_damaged_before_the_split(path: Path) -> None:
-    log = json_record() * 20
-    path.write_bytes(gzip.compress(log) + b"\xff" * 300)
-    (split,) = rows_of_split(split_of(path, 2 * len(log)))["file"]
-    assert split["resume_hash"] is None
-    assert split["error"].endswith(f" after byte {len(log)} of its content")
-
-
 def logger_answer(kind: int) -> dict[str, Any]:
     answer = {"errorCode": 0, "errorMessage": None, "resourceType": kind, "resourceName": "1"}
     return {"throttleTimeMs": 0, "responses": [answer]}
@@ -196,11 +187,3 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
     events = [(event["kind"], f"{event['at']:%H:%M:%S.%f}", event["value"]) for event in split["broker_events"]]
     assert events == ([("logger_set", "12:00:00.500000", None)] if is_set else [])
     assert [(row["request"], row["response"] is not None) for row in bodies] == [(None, is_set)]
-
-
-def test_of_many_requests_that_set_loggers_the_first_are_kept(path: Path) -> None:
-    alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "response": logger_answer(8), "total": 0.0}
-    with patch.object(split_statistics, "MOST_EVENTS", 2):
-        path.write_bytes(b"".join(json_record(at=second / 10, **alter) for second in range(4)))
-        (split,) = rows_of_split(split_of(path))["file"]
-    assert [event["at"] for event in split["broker_events"]] == [NOON, NOON + timedelta(seconds=0.1)]

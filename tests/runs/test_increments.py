@@ -61,12 +61,9 @@ class Log:
     duplicates: tuple[str, ...] = ()
     replicas: tuple[str, ...] = ()
     hosts: Mapping[str, str] = field(default_factory=dict)
-    heard: Mapping[str, float] = field(default_factory=dict)
 
 
-def stored(
-    spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None
-) -> tuple[Any, DataFrame, DataFrame]:
+def stored(spark: Any, logs: Mapping[str, Log]) -> tuple[Any, DataFrame, DataFrame]:
     """A warehouse with the tables of brokers, by name, of which the requests up to `AT` are built; all requests, and new ones."""
     rows, known, judged, changed = [], [], [], []
     for broker, log in logs.items():
@@ -81,15 +78,14 @@ def stored(
             known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset, 0, *client))
         for name, _, opened, last, _ in {one[0]: one for one in log.connections}.values():
             key = ("c", broker, name, at(opened), 0)
-            if retained_from is None or at(last) >= retained_from:
-                judged += [(*key, 0, None), (*key, 9, {"heard_until": at(log.heard.get(name, last))})]
+            judged += [(*key, 0, None), (*key, 9, {"heard_until": at(last)})]
         whole = Change("c", broker)
         changed += [whole if at is None else Change(*whole[:2], f"{broker} f", at) for at in log.changed]
     requests = relation_of(spark, rows, REQUESTS).selectExpr(
         "*", "1 AS header_version", "CAST(NULL AS string) AS client_software_name"
     )
     lake = SimpleNamespace(
-        state=State(changed=changed, retained_from=retained_from),
+        state=State(changed=changed),
         staging=Staging(spark, Address("/nowhere")),
         read_snapshot={"connections": relation_of(spark, known, CONNECTIONS)}.__getitem__,
         judged=SimpleNamespace(read=lambda: relation_of(spark, judged, JUDGED)),
@@ -121,23 +117,16 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
     return found
 
 
-def since(spark: Any, *of_brokers: Any) -> increments.Increment:
-    return increments.new_since(*stored(spark, *of_brokers))
-
-
-def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
+def over_and_open() -> tuple[Log, Recomputed]:
     """The last connection of an id may go on; those before it stay."""
-    beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
+    beside = [("open", seconds) for seconds in range(0, 3600, 500)]
     before = old(*(("again", seconds) for seconds in (0, 500, 600, 900, 1000)), ("untouched", 2), *beside)
-    new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
     connections: list[Connection] = [
         ("again", 1, 0, 900, 0), ("again", 2, 500, 600, 1), ("again", 3, 1000, 1000, 4), ("untouched", 1, 2, 2, 5),
+        ("open", 1, 0, 3500, 6),
     ]  # fmt: skip
-    expected = {"again": (ON, [3600]), "first": (NEW, [3601])}
-    if is_open_beside:
-        connections.append(("open", 1, 0, 3500, 6))
-        expected["open"] = (ON, [3602])
-    return Log(before, new, connections), expected
+    expected = {"again": (ON, [3600]), "first": (NEW, [3601]), "open": (ON, [3602])}
+    return Log(before, old(("again", 3600), ("first", 3601), ("open", 3602)), connections), expected
 
 
 def only_duplicates() -> tuple[Log, Recomputed]:
@@ -166,7 +155,7 @@ def of_a_replica(name: str, host: str) -> tuple[Log, Recomputed]:
 
 
 CASES: dict[str, tuple[Log, Recomputed]] = {
-    "an id that is open beside": over_and_open(True),
+    "an id that is open beside": over_and_open(),
     "only duplicates": only_duplicates(),
     "something has changed": changed(None),
     "requests at INFO with which a connection began": changed(2),
@@ -183,18 +172,9 @@ CASES: dict[str, tuple[Log, Recomputed]] = {
 
 @pytest.fixture(scope="module")
 def recomputed_by_broker(spark: Any) -> dict[str, Recomputed]:
-    return recomputed(since(spark, {name: log for name, (log, _) in CASES.items()}))
+    return recomputed(increments.new_since(*stored(spark, {name: log for name, (log, _) in CASES.items()})))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[str, Recomputed], name: str) -> None:
     assert recomputed_by_broker[name] == CASES[name][1]
-
-
-@pytest.mark.parametrize("is_open_beside", [pytest.param(False, marks=pytest.mark.long), True])
-def test_no_requests_that_were_judged_are_read_again(spark: Any, is_open_beside: bool) -> None:
-    log, expected = over_and_open(is_open_beside)
-    increment = since(spark, {"b": log})
-    assert increment.earliest == at(0 if is_open_beside else 1000)
-    assert increment.judged_before == 2 * (1 + is_open_beside)
-    assert recomputed(increment) == {"b": expected}

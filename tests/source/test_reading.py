@@ -15,7 +15,7 @@ from kafka_clientinfo.errors import ConfigError, InputError
 from kafka_clientinfo.ingestion import planned
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.source import log_source
-from kafka_clientinfo.source.log_source import LogReader, divided, row_schema, splits_until, tasks_for
+from kafka_clientinfo.source.log_source import LogReader, divided, row_schema, splits_until
 from kafka_clientinfo.source.options import parse_options
 from kafka_clientinfo.source.stream import LogStream
 from kafka_clientinfo.tables.spec import table_spec
@@ -136,26 +136,6 @@ def test_the_columns_are_those_of_the_table_and_where_the_row_was_read(tmp_path:
         reader = LogReader(options_of(path, records=records, cluster="orders"))
         rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
         assert [(row["cluster"], row["broker"], row["path"]) for row in rows] == [("orders", "b", str(path))], records
-
-
-TASKS: list[tuple[int, str | None, tuple[int, int]]] = [
-    (0, None, (1, 128 << 20)),
-    (20 << 20, None, (2, 128 << 20)),
-    (10 << 30, None, (80, 128 << 20)),
-    (2 << 30, None, (64, 128 << 20)),
-    (20 << 20, "7", (7, (20 << 20) // 7 + 1)),
-    (10 << 30, "7", (7, 128 << 20)),
-    (0, "7", (7, 1)),
-]
-
-
-def test_tasks_are_as_many_as_are_asked_for_or_as_the_bytes_are_worth(tmp_path: Path) -> None:
-    """Whatever the machine of the driver is."""
-    for size, given_tasks, expected in TASKS:
-        tasks, settings = tasks_for(
-            size, options_of(tmp_path, **({"numPartitions": given_tasks} if given_tasks else {}))
-        )
-        assert (tasks, settings.split_bytes) == expected
 
 
 def test_a_row_of_a_file_counts_all_of_it_in_however_many_tasks(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def comparable(rows: Any) -> Any:
     return rows.select(columns).orderBy("file_id", *(name for name in ("byte_offset",) if name in kept))
 
 
-@pytest.mark.parametrize("records", one_in(4, ["requests", "rejected_records", "failed_requests", "ingested_files"]))
+@pytest.mark.parametrize("records", one_in(2, ["requests", "ingested_files"]))
 def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: Path, records: str) -> None:
     broker = "kafka-3.9.1-node3"
     stored = Warehouse(spark, str(sample_warehouse)).read(records).drop("run").where(F.col("broker") == broker)
@@ -47,17 +47,9 @@ def test_the_rows_are_those_of_a_run(spark: Any, source: Any, sample_warehouse: 
     assert_df_equality(comparable(read), comparable(stored), ignore_nullable=True, ignore_metadata=True)
 
 
-@pytest.mark.parametrize("kind", ["batch", pytest.param("stream", marks=pytest.mark.long)])
-def test_a_schema_chooses_columns(spark: Any, source: Any, tmp_path: Path, kind: str) -> None:
-    logs = str(ROOT / "sample_logs" / "kip-1313-made")
-    chosen = "api_name string, path string, client_id string"
-    if kind == "batch":
-        found = spark.read.format(FORMAT).schema(chosen).load(logs)
-    else:
-        rows = spark.readStream.format(FORMAT).schema(chosen).load(logs)
-        writing = rows.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        writing.trigger(availableNow=True).start(str(tmp_path / "table")).awaitTermination()
-        found = spark.read.format("delta").load(str(tmp_path / "table"))
+def test_a_schema_chooses_columns(spark: Any, source: Any) -> None:
+    logs, chosen = str(ROOT / "sample_logs" / "kip-1313-made"), "api_name string, path string, client_id string"
+    found = spark.read.format(FORMAT).schema(chosen).load(logs)
     every = spark.read.format(FORMAT).load(logs).select("api_name", "path", "client_id")
     assert_df_equality(found, every, ignore_row_order=True, ignore_nullable=True)
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.spark import features
 from kafka_clientinfo.spark.arrow_rows import collect, relation_of
-from kafka_clientinfo.spark.features import checkpointed, cores, is_on_one_machine
+from kafka_clientinfo.spark.features import checkpointed, is_on_one_machine
 from kafka_clientinfo.spark.session_conf import conf_of, set_where_allowed, sized
 from kafka_clientinfo.tables.arrow_types import arrow_table
 
@@ -69,12 +69,6 @@ def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
     assert (level.useMemory, level.useDisk, level.deserialized, level.replication) == (True, True, False, 1)
 
 
-def test_other_failures_are_told() -> None:
-    rows: Any = Rows("local[2]", "no space left on device")
-    with pytest.raises(RuntimeError, match="no space"):
-        checkpointed(rows)
-
-
 @pytest.mark.parametrize("refusal", ["[NOT_SUPPORTED] no.", "It is not supported.", "[NOT_IMPLEMENTED] no."])
 def test_where_the_session_keeps_no_rows_none_are_kept(refusal: str) -> None:
     rows: Any = Rows("local[2]", refusal)
@@ -106,23 +100,6 @@ def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
         assert spark.conf.get("spark.sql.warehouse.dir") != "/nowhere"
         assert spark.conf.get("some.thing") == "x"
     assert spark.conf.get("some.thing", None) is None
-
-
-@pytest.mark.usefixtures("free_conf")
-@pytest.mark.parametrize("size", [0, 1 << 40])
-def test_every_entry_is_in_effect_in_a_session_that_knows_none_of_them(spark: Any, size: int) -> None:
-    """As a session of the package's users does; that of the tests begins with those of small runs."""
-    conf = conf_of(size, cores(spark))
-    before = {key: spark.conf.get(key, None) for key in conf}
-    for key in conf:
-        spark.conf.unset(key)
-    try:
-        with sized(spark, size):
-            assert {key: spark.conf.get(key, None) for key in conf} == conf
-    finally:
-        for key, value in before.items():
-            if value is not None:
-                spark.conf.set(key, value)
 
 
 @pytest.mark.usefixtures("free_conf")

@@ -107,37 +107,6 @@ class TestStart:
         assert (own | given).items() <= session.local_conf(given, False).items()
 
 
-@pytest.mark.oracle
-def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
-    """In a process of its own, since this one may have a session; the archive is one that cannot fit."""
-    program = (
-        "from kafka_clientinfo.spark import session, session_files\n"
-        "from kafka_clientinfo.config.settings import load_settings\n"
-        "given = load_settings().spark\n"
-        "path = session_files.archive_path(session.local_conf(given))\n"
-        "path.parent.mkdir()\n"
-        "path.write_bytes(b'not for you')\n"
-        f"spark = session.local_session(load_settings(), log_file={str(tmp_path / 'spark.log')!r})\n"
-        f"assert str(path) in spark.conf.get('{OPTIONS}')\n"
-        f"spark.range(3).write.format('delta').save({str(tmp_path / 'table')!r})\n"
-        f"print(spark.read.format('delta').load({str(tmp_path / 'table')!r}).count())\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
-
-
-def test_the_jvm_is_asked_to_end_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-    process = SimpleNamespace(
-        stdin=SimpleNamespace(close=lambda: done.append("closed")), wait=lambda: done.append("ended")
-    )
-    monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace(proc=process))
-    session.end_session()
-    assert done == ["closed", "ended"]
-    monkeypatch.setattr(session.SparkContext, "_gateway", SimpleNamespace())  # another process has started the JVM
-    session.end_session()
-
-
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_files.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1))
@@ -196,12 +165,7 @@ class TestJars:
 
     @pytest.mark.parametrize("was_cleaned", [False, True])
     def it_has_ivy_fetch_once_what_delta_needs_beside_spark(
-        self,
-        was_cleaned: bool,
-        cache: Path,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
+        self, was_cleaned: bool, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """From the repositories that the settings name."""
         if was_cleaned:
@@ -209,11 +173,11 @@ class TestJars:
         fetched = [tmp_path / "a b.jar", tmp_path / "c.jar"]
         for jar in fetched:
             jar.write_text(jar.name)
-        started: list[tuple[dict[str, str], object]] = []
+        started: list[dict[str, str]] = []
 
-        def run(command: list[str], stderr: object, **_: object) -> object:
+        def run(command: list[str], **_: object) -> object:
             assert command[:2] == [sys.executable, "-c"]
-            started.append((json.loads(command[3]), stderr))
+            started.append(json.loads(command[3]))
             listed = ",".join(jar.as_uri() for jar in fetched)
             return SimpleNamespace(returncode=0, stdout=f"Ivy's words\n{listed}\n")
 
@@ -222,37 +186,11 @@ class TestJars:
         stored = session_files.ensure_jars({**ivy, "spark.executor.memory": "1g"}, None)
         assert stored == session_files.ensure_jars({})
         assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
-        assert caplog.messages == ["fetching Delta's jars (13 MB) from a Maven repository, once"]
-        ((conf, log),) = started
+        (conf,) = started
         excluded = conf.pop("spark.jars.excludes").split(",")
-        assert (conf, log) == (ivy | {"spark.master": "local[1]", "spark.ui.enabled": "false"}, None)
-        assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(excluded)
-        assert not any("delta" in pattern for pattern in excluded)
+        assert conf == ivy | {"spark.master": "local[1]", "spark.ui.enabled": "false"}
+        assert ("*:hadoop-client-runtime" in excluded, any("delta" in pattern for pattern in excluded)) == (True, False)
         assert [jar.read_text() for jar in stored] == ["a b.jar", "c.jar"]
-
-
-class TestClassArchive:
-    def it_is_used_where_it_is_there_for_the_class_path(self) -> None:
-        conf = {OPTIONS: "-Xshare:off"}  # the last one counts
-        assert session_files.with_archive(conf) == conf
-        session_files.make_whole(
-            path := session_files.archive_path(conf), lambda target: target.write_bytes(b"classes")
-        )
-        assert session_files.with_archive(conf)[OPTIONS] == f'"-XX:SharedArchiveFile={path}" -Xshare:off'
-        other = conf | {CLASS_PATH: "/other.jar"}
-        assert session_files.with_archive(other) == other
-
-    def it_leaves_nothing_when_training_fails(self) -> None:
-        path = session_files.archive_path({})
-
-        def breaks(target: Path) -> None:
-            raise OSError("the run failed")
-
-        with pytest.raises(OSError, match="the run failed"):
-            session_files.make_whole(path, breaks)
-        with pytest.raises(FileNotFoundError):
-            session_files.make_whole(path, lambda target: None)
-        assert list(path.parent.iterdir()) == []
 
 
 def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:

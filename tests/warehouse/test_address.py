@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -64,24 +63,26 @@ def test_credentials_in_a_uri_are_refused(text: str) -> None:
     assert "s3cret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "root", "names"),
-    [
-        ("main.kafka", "main.kafka", ("main", "kafka")),
-        ("`main`.`kafka`", "main.kafka", ("main", "kafka")),
-        ("main.client-info", "main.`client-info`", ("main", "client-info")),
-        ("main.`client-info`", "main.`client-info`", ("main", "client-info")),
-        ("2026_logs.k", "2026_logs.k", ("2026_logs", "k")),
-    ],
-)
-def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
-    address = address_of(text)
-    assert address == Address(root, names)
-    assert address.is_schema
-    assert address.folder is None
-    assert local_folder(text) is None
-    assert address.table("requests") == ".".join(f"`{name}`" for name in (*names, "requests"))
-    assert address.location("requests") == f"{root}.requests"
+SCHEMAS = {
+    "main.kafka": ("main.kafka", ("main", "kafka")),
+    "`main`.`kafka`": ("main.kafka", ("main", "kafka")),
+    "main.client-info": ("main.`client-info`", ("main", "client-info")),
+    "main.`client-info`": ("main.`client-info`", ("main", "client-info")),
+    "2026_logs.k": ("2026_logs.k", ("2026_logs", "k")),
+}
+
+
+def test_schemas() -> None:
+    for text, (root, names) in SCHEMAS.items():
+        address = address_of(text)
+        assert (address, address.is_schema, address.folder, local_folder(text)) == (
+            Address(root, names),
+            True,
+            None,
+            None,
+        )
+        assert address.table("requests") == ".".join(f"`{name}`" for name in (*names, "requests"))
+        assert address.location("requests") == f"{root}.requests"
 
 
 NO_NAMES = (
@@ -107,26 +108,17 @@ def test_no_text_gets_out_of_its_quotes(text: str, before: str) -> None:
     assert "${" not in address.table("requests")
 
 
-@pytest.mark.parametrize(
-    ("text", "conf", "message"),
-    [
-        (
-            "spark_catalog.kafka",
-            {},
-            r"forgets its tables .* \./spark_catalog.kafka for .*hive.*spark.sql.warehouse.dir",
-        ),
-        ("SPARK_CATALOG.kafka", {"spark.sql.catalogImplementation": "hive"}, "forgets its tables"),
-        ("lake.v2", HIVE, r"catalog lake, which .* does not have; .*spark.sql.catalog.lake.* \./lake.v2 for a folder"),
-    ],
-)
-def test_a_schema_that_the_session_to_be_started_cannot_have(text: str, conf: Mapping[str, str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        check_before(text, conf)
-
-
-@pytest.mark.parametrize(("text", "conf"), [("spark_catalog.kafka", HIVE), ("main.kafka", OTHER)])
-def test_a_schema_that_it_can_have(text: str, conf: Mapping[str, str]) -> None:
-    check_before(text, conf)
+def test_a_schema_that_the_session_to_be_started_cannot_have_is_refused() -> None:
+    forgets = r"forgets its tables .* \./spark_catalog.kafka for .*hive.*spark.sql.warehouse.dir"
+    no_catalog = r"catalog lake, which .* does not have; .*spark.sql.catalog.lake.* \./lake.v2 for a folder"
+    with pytest.raises(ConfigError, match=forgets):
+        check_before("spark_catalog.kafka", {})
+    with pytest.raises(ConfigError, match="forgets its tables"):
+        check_before("SPARK_CATALOG.kafka", {"spark.sql.catalogImplementation": "hive"})
+    with pytest.raises(ConfigError, match=no_catalog):
+        check_before("lake.v2", HIVE)
+    check_before("spark_catalog.kafka", HIVE)
+    check_before("main.kafka", OTHER)
 
 
 @pytest.mark.parametrize("command", ["run .", "build", "violations"])

@@ -196,18 +196,6 @@ def test_a_claim_that_another_commit_gets_ahead_of_is_refused(table: str, error:
         claim.claim(lambda: ["events"])
 
 
-def test_who_is_alone_asks_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ddl, "log_folder", lambda spark, address, name: Path(address.root, name))
-    claim = Claims(None, Address("/lake"))  # type: ignore[arg-type]
-    claim.begin(4, claim.newest()[0])
-    claim.is_named = True
-    claim.check()
-    claim.claim(lambda: ["events"])
-    claim.check_ended()
-    with claim.command("events"):
-        assert claim.options("events") == {"userMetadata": "run 5"}
-
-
 def test_commands_of_threads_are_numbered_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The session has one conf: each would take the other's number, and Delta would pass over one of them."""
     claim, conf, seen = begun(Delta()), dict[str, str](), list[dict[str, str]]()

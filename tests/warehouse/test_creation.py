@@ -14,7 +14,7 @@ from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables.spec import parse_spec, view_specs
 from kafka_clientinfo.tables.views import ViewSettings, definitions, views
 from kafka_clientinfo.warehouse import ddl as sql
-from kafka_clientinfo.warehouse.address import Address, address_of
+from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.creation import make_schema, make_table, make_views
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
@@ -42,11 +42,6 @@ def test_a_table_of_others_is_refused_and_left_alone(spark: Any, schema: str, na
         lake.open()
         lake.overwrite("facts", facts(spark, fact("x")))
     assert [tuple(row) for row in spark.table(f"{schema}.{name}").collect()] == [(1,)]
-
-
-def test_a_catalog_that_is_not_there_is_named(spark: Any) -> None:
-    with pytest.raises(WarehouseError, match=r"catalog nowhere, which the session does not have.*\./nowhere\.kafka"):
-        make_schema(spark, address_of("nowhere.kafka"))
 
 
 class Catalog:

@@ -16,7 +16,6 @@ from kafka_clientinfo.warehouse.state import (
     _PROPERTY,
     FORMAT,
     State,
-    counted_rows,
     declared_by,
     read_state,
     state_before_runs,
@@ -87,12 +86,6 @@ def test_without_a_state_there_is_no_ended_run_or_no_warehouse_of_ours() -> None
     assert state_before_runs({}, Address("/w"), has_runs=True) is None
     with pytest.raises(WarehouseError, match=r"has no table runs beside it, .* or build the warehouse elsewhere"):
         state_before_runs({}, Address("/w"), has_runs=False)
-
-
-@pytest.mark.parametrize(("ignored", "failed"), [(None, 0), ({"server_log": 5}, 0), ({"failed_request": 3}, 3)])
-def test_failed_requests_are_counted_among_what_is_ignored(ignored: dict[str, int] | None, failed: int) -> None:
-    counts = counted_rows({"requests": 1, "rejected": 2, "ignored": ignored})
-    assert counts == {"requests": 1, "rejected_records": 2, "failed_requests": failed}
 
 
 @pytest.mark.long

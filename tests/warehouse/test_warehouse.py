@@ -144,21 +144,20 @@ def test_tables_with_raw_bytes_are_their_owners(spark: Any, tmp_path: Path, priv
         (tmp_path / "rejected_records").chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        (
-            "1 AS id",
-            "column file_id is missing; `kafka-clientinfo run` brings tables of an earlier release to this one; restore it",
-        ),
-        (
-            "'x' AS file_id, 1 AS ingested_at",
-            "column ingested_at has type int, not timestamp; `kafka-clientinfo run` brings",
-        ),
-    ],
-)
-def test_a_table_of_another_layout_is_not_read(spark: Any, tmp_path: Path, columns: str, says: str) -> None:
+OTHER_LAYOUTS = {
+    "1 AS id": (
+        "column file_id is missing; `kafka-clientinfo run` brings tables of an earlier release to this one; restore it"
+    ),
+    "'x' AS file_id, 1 AS ingested_at": (
+        "column ingested_at has type int, not timestamp; `kafka-clientinfo run` brings"
+    ),
+}
+
+
+@pytest.mark.parametrize("columns", OTHER_LAYOUTS)
+def test_a_table_of_another_layout_is_not_read(spark: Any, tmp_path: Path, columns: str) -> None:
     spark.sql(f"SELECT {columns}").write.format("delta").save(str(tmp_path / "ingested_files"))
     with pytest.raises(WarehouseError) as caught:
         Warehouse(spark, str(tmp_path), specs=SPECS).read("ingested_files")
-    assert f"{tmp_path}/ingested_files is not the table ingested_files of this release: {says}" in str(caught.value)
+    said = f"{tmp_path}/ingested_files is not the table ingested_files of this release: {OTHER_LAYOUTS[columns]}"
+    assert said in str(caught.value)
