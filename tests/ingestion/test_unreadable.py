@@ -113,6 +113,15 @@ def test_a_compressed_file_that_is_still_being_copied_loses_nothing(
     assert tables.run(path).unchanged == (str(path),)
 
 
+def test_the_report_of_a_run_counts_what_that_run_read(tmp_path: Path) -> None:
+    path, other = tmp_path / "b1" / "kafka-request.log", json_record().replace(b"Completed", b"Processor 1 received")
+    tables = Tables()
+    for content in (LOG + other, LOG + other + json_record() + other * 2):
+        tables.run(save(path, content))
+    (report,) = tables.reports
+    assert (report["records"], report["requests"], sum(report["ignored"].values())) == (3, 1, 2)
+
+
 @pytest.mark.parametrize("codec", PACKS)
 def test_the_rest_of_a_damaged_file_is_one_rejected_record(tmp_path: Path, codec: str) -> None:
     first = PACKS[codec](LOG[:9000])
