@@ -228,7 +228,7 @@ def _shown(value: Any) -> str:
 
 
 def single_changes(how_many: Callable[[str, int, Path_], int]) -> Iterator[Change]:
-    """Change every field of every API and version, one at a time; `how_many` odd values of each, others of each field."""
+    """Change every field of every API and version, one at a time, to `how_many` odd values, others of each field."""
     numbers = count()
     for (api, version), document in templates().items():
         for path in paths(document):

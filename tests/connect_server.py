@@ -20,7 +20,7 @@ _CLIENTS_OWN = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOT
 
 @contextmanager
 def connect_server(conf: Mapping[str, str], log: Path, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Serve in here, with this conf beside what brings Delta, and in this environment; writes to the log, yields the URL."""
+    """Serve in here, with this conf beside what brings Delta; writes to the log, and yields the URL."""
     port = free_port()
     entries = local_conf({"spark.master": "local[2]", **conf})
     entries |= {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}

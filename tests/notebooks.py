@@ -76,7 +76,7 @@ def _exit(text: str) -> None:
 
 
 def run(notebook: Path, spark: Any, shell: Callable[[], Any] | None = None, /, **given: str) -> Run:
-    """Run a notebook to its end; `shell` makes the shell of IPython, if it is to find one, `given` are values of its widgets."""
+    """Run a notebook to its end; `shell` makes the shell of IPython, if there is one, `given` are values of widgets."""
     done, widgets = Run(), Widgets(given)
     utilities = SimpleNamespace(widgets=widgets, notebook=SimpleNamespace(exit=_exit))
 

@@ -112,7 +112,8 @@ def test_a_request_that_server_log_shows_is_of_the_principal_that_all_connection
     closed = (
         "[2026-11-21 12:00:00,000] ERROR Closing socket for 10.0.0.1:9092-10.0.0.2:4000-9 because of error "
         "(kafka.network.Processor)\norg.apache.kafka.common.errors.InvalidRequestException: Error getting request for apiKey: "
-        f"PRODUCE, apiVersion: 2, connectionId: 10.0.0.1:9092-10.0.0.2:4000-9, listenerName: ListenerName(SASL), principal: {session}\n"
+        f"PRODUCE, apiVersion: 2, connectionId: 10.0.0.1:9092-10.0.0.2:4000-9, listenerName: ListenerName(SASL), "
+        f"principal: {session}\n"
     )
     save(tmp_path / "b1" / "server.log.1", closed.encode())
     save(tmp_path / "b1" / "kafka-request.log", produce(at=0, principal=session))

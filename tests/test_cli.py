@@ -59,6 +59,12 @@ def test_the_help_lists_first_what_most_people_need(arguments: list[str], capsys
     (["sql", "SELECT 1", "--warehouse", "./w", "--cvs"], 2, "unrecognized arguments: --cvs; did you mean --csv?\n"),
     (["run", "/no\x1b[2Jsuch", "--warehouse", "./w"], 1, "such: no such file"),
     (["--version"], 0, ""),
+    # refused before anything is opened
+    (["summary", "--warehouse", "dbfs:/"], 2, "--warehouse is 'dbfs:/'; name a folder"),
+    (["summary", "--warehouse", "/nonesuch\udcff"], 2, "--warehouse is "),
+    (["parse", "/nonesuch", "--cluster", "a\udcff"], 2, "--cluster is 'a\\udcff', which is not UTF-8"),
+    (["upgrade", "--warehouse", "/nonesuch", "--target", "9.9.9"], 2, "is known here; the newest is 4.4.0"),
+    (["scan", "/nonesuch", "--upgrade", "9.9.9"], 2, "is known here; the newest is 4.4.0"),
 ])  # fmt: skip
 def test_exit_codes(
     spark: Any, tmp_path: Path, monkeypatch: Any, capsys: Any, arguments: list[str], code: int, says: str
@@ -71,20 +77,6 @@ def test_exit_codes(
     assert not (tmp_path / "w").exists()
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    (["summary", "--warehouse", "dbfs:/"], "--warehouse is 'dbfs:/'; name a folder"),
-    (["summary", "--warehouse", "/nonesuch\udcff"], "--warehouse is "),
-    (["parse", "/nonesuch", "--cluster", "a\udcff"], "--cluster is 'a\\udcff', which is not UTF-8"),
-    (["upgrade", "--warehouse", "/nonesuch", "--target", "9.9.9"], "is known here; the newest is 4.4.0"),
-    (["scan", "/nonesuch", "--upgrade", "9.9.9"], "is known here; the newest is 4.4.0"),
-])  # fmt: skip
-def test_a_wrong_argument_is_refused_before_anything_is_opened(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(arguments) == 2
-    assert says in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(("line", "message"), [
     (["parse", "-"], "stopped; every line that was printed is whole"),
     (["scan", "-"], "stopped before an answer; run it again, or with fewer logs"),
@@ -94,9 +86,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_opened(
     *((line, f"stopped; {COMMITTED}") for line in (["run", "logs", "--warehouse", "w"],
             ["forget", "--cluster", "a", "--warehouse", "w"], ["maintain", "--warehouse", "w"])),
 ])  # fmt: skip
-def test_ctrl_c_says_what_there_is(
-    line: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_says_what_there_is(line: list[str], message: str, monkeypatch: Any, capsys: Any) -> None:
     def stopped(_: object) -> int:
         raise KeyboardInterrupt
 

@@ -89,9 +89,8 @@ def test_the_alert_counts_the_clients_that_would_break(tables: Any, target: str,
 
 def test_the_alert_recovers_when_no_such_client_was_seen_for_days(tables: Any) -> None:
     """Between the last request of any client and that of one that would break; before, logs have stopped coming."""
-    seen = tables.sql(
-        "SELECT verdict, max(last_seen) AS last FROM client_verdicts WHERE release = '3.9.1' GROUP BY verdict"
-    )
+    columns = "verdict, max(last_seen) AS last"
+    seen = tables.sql(f"SELECT {columns} FROM client_verdicts WHERE release = '3.9.1' GROUP BY verdict")
     last = {row["verdict"]: row["last"].replace(tzinfo=UTC) for row in seen.collect()}
     day, moment = timedelta(days=1), timedelta(minutes=1)
     assert last["refused"] + moment < max(last.values())

@@ -69,34 +69,6 @@ LATER: dict[str, str | None] = {"stated": "its own", "null": None, "empty": ""}
 """The client id of all requests but the first."""
 
 
-@pytest.fixture(scope="module")
-def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
-    root, cases = tmp_path_factory.mktemp("left-out"), product(LATER, ENDS)
-    logs = {f"{of}, {ends}": written(root / of / ends, records(LATER[of]), ENDS[ends]) for of, ends in cases}
-    return by_cluster(logs, Settings())
-
-
-@pytest.mark.parametrize("later", ["null", "empty"])
-@pytest.mark.parametrize("ends", ENDS)
-def test_requests_without_a_client_id_count_for_the_client_of_their_connection(
-    left_out: dict[str, OfCluster], later: str, ends: str
-) -> None:
-    expected, found = (
-        {name: left_out[f"{of}, {ends}"].query(question).rows for name, question in QUESTIONS.items()}
-        for of in ("stated", later)
-    )
-    assert found == expected
-    assert {row[0] for rows in expected.values() for row in rows} == {"billing", "orders"}
-
-
-def test_a_connection_that_the_log_shows_from_its_middle_has_the_client_id_that_it_states_again(tmp_path: Path) -> None:
-    stated = (None, "app", None)  # an older header states the id again
-    made = [produce(at=at, correlation_id=7 + at, client_id=client_id) for at, client_id in enumerate(stated)]
-    tables = scanned([written(tmp_path, made)], Settings(), "connections", "client_activity")
-    assert tables.query("SELECT client_id, client_id_verdict FROM {connections}").rows == [("app", "not_observed")]
-    assert tables.query("SELECT DISTINCT client_id FROM {client_activity}").rows == [("app",)]
-
-
 def in_turn(hours: float) -> list[bytes]:
     """Return what two clients send that have one connection id, the second one so many hours after the first."""
     calls: list[Any] = [partial(produce, "t"), partial(produce, "t"), partial(fetch, 0, "a"), joined]
@@ -116,19 +88,40 @@ COUNTS: dict[float, tuple[dict[Any, int], dict[Any, int]]] = {
 
 
 @pytest.fixture(scope="module")
-def of_two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
-    root, cases = tmp_path_factory.mktemp("of-two"), product(COUNTS, ((), (2, 6)))
-    logs = {f"{hours} {ends}": written(root / f"{hours}-{len(ends)}", in_turn(hours), ends) for hours, ends in cases}
-    return by_cluster(logs, Settings(), "client_activity", "topic_usage", "group_members")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCluster]:
+    made = {f"{of}, {ends}": (records(LATER[of]), ENDS[ends]) for of, ends in product(LATER, ENDS)}
+    made |= {f"{hours} {ends}": (in_turn(hours), ends) for hours, ends in product(COUNTS, ((), (2, 6)))}
+    return by_cluster({name: written(tmp_path_factory.mktemp("log"), *cut) for name, cut in made.items()}, Settings())
+
+
+@pytest.mark.parametrize("later", ["null", "empty"])
+@pytest.mark.parametrize("ends", ENDS)
+def test_requests_without_a_client_id_count_for_the_client_of_their_connection(
+    read: dict[str, OfCluster], later: str, ends: str
+) -> None:
+    expected, found = (
+        {name: read[f"{of}, {ends}"].query(question).rows for name, question in QUESTIONS.items()}
+        for of in ("stated", later)
+    )
+    assert found == expected
+    assert {row[0] for rows in expected.values() for row in rows} == {"billing", "orders"}
+
+
+def test_a_connection_that_the_log_shows_from_its_middle_has_the_client_id_that_it_states_again(tmp_path: Path) -> None:
+    stated = (None, "app", None)  # an older header states the id again
+    made = [produce(at=at, correlation_id=7 + at, client_id=client_id) for at, client_id in enumerate(stated)]
+    tables = scanned([written(tmp_path, made)], Settings(), "connections", "client_activity")
+    assert tables.query("SELECT client_id, client_id_verdict FROM {connections}").rows == [("app", "not_observed")]
+    assert tables.query("SELECT DISTINCT client_id FROM {client_activity}").rows == [("app",)]
 
 
 @pytest.mark.parametrize("ends", [(), (2, 6)])
 @pytest.mark.parametrize("hours", COUNTS)
 def test_what_two_clients_of_one_connection_id_sent_is_theirs_only_if_it_is_counted_apart(
-    of_two: dict[str, OfCluster], ends: tuple[int, ...], hours: float
+    read: dict[str, OfCluster], ends: tuple[int, ...], hours: float
 ) -> None:
     """Sums are by hour and by day; members of groups are known by single requests."""
-    tables = of_two[f"{hours} {ends}"]
+    tables = read[f"{hours} {ends}"]
     for view, expected in zip(("client_activity", "topic_usage"), COUNTS[hours], strict=True):
         counted = tables.query(f"SELECT client_id, CAST(sum(requests) AS BIGINT) FROM {{{view}}} GROUP BY ALL").rows
         assert {client: number for client, number in counted if number} == expected

@@ -94,41 +94,30 @@ def by_table(name: str, column: int) -> Way:
 BY_API = ("activity", "--by", "api")
 FIGURES: dict[str, tuple[Way, ...]] = {
     # connections
-    "who_connects": (by_view("who_connects", "connections"), by_command("connections", "clients"), by_table("software", 3)),
+    "who_connects": (by_view("who_connects", "connections"), by_command("connections", "clients"),
+        by_table("software", 3)),
     # clients that would break
-    "who_breaks": (
-        by_query(BREAKING), lambda asked: asked.command("upgrade", "--target", TARGET)["clients"]["refused"],
-        lambda asked: next(row[1] for row in asked.table("releases") if row[0] == TARGET),
-    ),
+    "who_breaks": (by_query(BREAKING), lambda asked: asked.command("upgrade", "--target", TARGET)["clients"]["refused"],
+        lambda asked: next(row[1] for row in asked.table("releases") if row[0] == TARGET)),
     # requests that broke rules
-    "who_misbehaves": (
-        by_view("who_misbehaves", "occurrences"), by_command("occurrences", "violations", "--limit", "0", of="violations"),
-        by_table("rules", 5),
-    ),
+    "who_misbehaves": (by_view("who_misbehaves", "occurrences"), by_table("rules", 5),
+        by_command("occurrences", "violations", "--limit", "0", of="violations")),
     # connections of unknown software
-    "why_unknown": (
-        by_view("why_unknown", "connections"),
+    "why_unknown": (by_view("why_unknown", "connections"),
         by_command("connections", "summary", of="software", where=lambda row: row["name"] == "unknown"),
-        by_table("reasons", 2),
-    ),
+        by_table("reasons", 2)),
     # bytes that were produced and fetched
-    "who_uses_topics": (
-        by_query(TOPIC_BYTES),
+    "who_uses_topics": (by_query(TOPIC_BYTES),
         lambda asked: sum(by_command(f"{way}_bytes", "topics")(asked) for way in ("produced", "fetched")),
-        lambda asked: sum(by_table("topics", column)(asked) for column in (3, 4)),
-    ),
+        lambda asked: sum(by_table("topics", column)(asked) for column in (3, 4))),
     # those below have a view and a command, and no section of the report
-    "who_is_slow": (
-        by_query(NOT_WAITING), by_command("requests", *BY_API, where=lambda row: row["api_name"] not in WAITING),
-    ),
-    "how_clients_negotiate": (
-        by_view("how_clients_negotiate", "connections"), by_command("connections", "summary", of="outcomes"),
-    ),
+    "who_is_slow": (by_query(NOT_WAITING),
+        by_command("requests", *BY_API, where=lambda row: row["api_name"] not in WAITING)),
+    "how_clients_negotiate": (by_view("how_clients_negotiate", "connections"),
+        by_command("connections", "summary", of="outcomes")),
     "who_floods": (by_view("who_floods", "requests"), by_command("requests", *BY_API)),
-    "client_processes": (
-        by_view("client_processes", "connections"),
-        by_query("SELECT CAST(sum(connections) AS BIGINT) AS n FROM client_instances"),
-    ),
+    "client_processes": (by_view("client_processes", "connections"),
+        by_query("SELECT CAST(sum(connections) AS BIGINT) AS n FROM client_instances")),
     "client_id_caching": (by_view("client_id_caching", "bytes_sent_again"), by_query(SAVED)),
 }  # fmt: skip
 NOT_ASKED = {"client_latency", "error_codes", "requests_of_connections", "what_the_log_shows", "why_rebalanced"}

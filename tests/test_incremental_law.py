@@ -97,7 +97,8 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     judged, stored = judged.localCheckpoint(), judged_connections(first_requests, before).localCheckpoint()
     lake: Any = SimpleNamespace(
         state=State(changed=list(changes(before, files, SETTINGS))), staging=Staging(spark, Address("/nowhere")),
-        read_snapshot={"connections": stored, "judged": judged}.__getitem__, judged=SimpleNamespace(read=lambda: judged),
+        read_snapshot={"connections": stored, "judged": judged}.__getitem__,
+        judged=SimpleNamespace(read=lambda: judged),
     )  # fmt: skip
     increment = increments.new_since(lake, requests, requests.where(F.col("ingested_at") > F.lit(START)))
     assert increment.replaced is not None

@@ -108,8 +108,9 @@ SPARK, ANSWERS = ["pyspark", "delta", "pandas"], ["pyspark", "duckdb", "deltalak
 def test_a_command_names_the_extra_that_it_lacks(program: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    said = r"module pyspark is not installed; pip install '\.\[local\]' \(in a clone; with a wheel, 'FILE\.whl\[local\]'\) brings"
-    assert re.fullmatch(rf"kafka-clientinfo: the Python {said}[^\n]*\n", done.stderr)
+    how = re.escape("pip install '.[local]' (in a clone; with a wheel, 'FILE.whl[local]') brings")
+    said = rf"kafka-clientinfo: the Python module pyspark is not installed; {how}[^\n]*\n"
+    assert re.fullmatch(said, done.stderr)
 
 
 @pytest.mark.process

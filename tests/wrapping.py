@@ -94,8 +94,8 @@ def _entries(record: Logged, text: bytes, part: int) -> Iterator[dict[str, bytes
     for piece, is_last in _cut(text, part):
         yield {
             "__CURSOR": b"s=3be2ab4f85bd4b2bb71ade9ea1b66191;i=14", "__REALTIME_TIMESTAMP": str(micros).encode(),
-            "PRIORITY": b"6", "_TRANSPORT": b"stdout", "_STREAM_ID": b"f1241ec1d3094f64b1ef9403148d7219", "MESSAGE": piece,
-            **({} if is_last else {"_LINE_BREAK": b"line-max"}),
+            "PRIORITY": b"6", "_TRANSPORT": b"stdout", "_STREAM_ID": b"f1241ec1d3094f64b1ef9403148d7219",
+            "MESSAGE": piece, **({} if is_last else {"_LINE_BREAK": b"line-max"}),
         }  # fmt: skip
 
 

@@ -47,7 +47,7 @@ class Case:
 
 
 def case(*requests: Row | Sequence[Row], broken: str | Mapping[str, int] = "", **columns: Any) -> Case:
-    """Make a case of requests and lists of them; `broken` names rules that are broken once, or says how often each is."""
+    """Make a case of requests, also lists of them; `broken` names rules that are broken once, or says how often."""
     rows = [row for one in requests for row in ([one] if isinstance(one, dict) else one)]
     return Case(rows, columns, dict.fromkeys(broken.split(), 1) if isinstance(broken, str) else broken)
 

@@ -63,7 +63,7 @@ def test_an_id_that_a_broker_gave_is_not_taken_for_the_clients_own(excerpts: dic
 
 
 Row = tuple[Any, ...]
-# per excerpt and end of a connection id: start, outcome of ApiVersions (none of brokers') and requests of its connections
+# per excerpt and end of a connection id: start, outcome of ApiVersions and requests of its connections
 SHOWN: dict[str, dict[str, list[Row]]] = {
     "level-switched": {
         ".254:30010-6": [("before_log", "not_observed", 16)], ".3:41000-0": [("before_log", None, 12)],

@@ -14,13 +14,9 @@ from kafka_clientinfo.protocol.registry import Registry
 from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
 
 LIMITS = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "uint16": (0, 2**16 - 1),
-    "uint32": (0, 2**32 - 1),
-}
+    "int8": (-(2**7), 2**7 - 1), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1), "uint16": (0, 2**16 - 1), "uint32": (0, 2**32 - 1),
+}  # fmt: skip
 TEXTS = ("", "a", "consumer-1", "grün", "\U0001f600\0\n", "x" * 127, "y" * 300)
 
 

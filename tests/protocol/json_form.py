@@ -1,7 +1,7 @@
 """Conversion of bodies to the JSON of the broker's request log (2.8 and newer), and back.
 
-The log has bytes as base64, of records their size only, U+FFFD for what is not UTF-8, and no tagged field that is unknown
-or has its default.
+The log has bytes as base64, of records their size only, U+FFFD for what is not UTF-8, and no tagged field that is
+unknown or has its default.
 """
 
 import base64
@@ -23,7 +23,7 @@ def to_log_json(message: Request | Response, *, registry: Registry | None = None
 
 
 def from_log_json(document: dict[str, Any], api_key: int, api_version: int, kind: str) -> dict[str, Any]:
-    """Return a logged body as the dict that encoders take; records become their default, as the log has only their size."""
+    """Return a logged body as the dict that encoders take; records, of which it has only the size, are the default."""
     return struct_from_json(_spec(None, kind, api_key, api_version), document)
 
 

@@ -141,7 +141,7 @@ def it_names_the_field_that_is_cut(version: int, cut: int, path: str, offset: in
 
 
 def assert_wrong(codec: Codec, raw: bytes, path: str, offset: int) -> None:
-    """Raise where reading, or the walk that large frames take first, does not say that this is where bytes are wrong."""
+    """Raise where reading, or the walk that large frames take first, does not say that bytes are wrong here."""
     with pytest.raises(DecodeError) as caught:
         codec.decode_all(raw)
     assert (caught.value.path, caught.value.offset) == (path, offset)
@@ -198,11 +198,3 @@ def it_bounds_a_flexible_array_by_the_fewest_bytes_of_its_elements(kind: str, sm
     read = codec_of(field("Rows", "[]R", fields=[field("A", kind), field("B", kind)]), flexible="0+").decode
     with pytest.raises(DecodeError, match="a length of array from 0 to 2, found 3"):
         read(b"\x04" + bytes(3 * (2 * smallest + 1) - 1), 0)
-
-
-@pytest.mark.parametrize(("version", "raw"), [(0, "000161"), (1, "0261")])
-def it_writes_compact_what_a_field_of_its_own_versions_says(version: int, raw: str) -> None:
-    """Follow the field where message and field differ, as in a request's header: its client id is never compact."""
-    codec = codec_of(field("Text", "string", flexibleVersions="1+"), valid="0-1", version=version)
-    assert codec.encode({"text": "a"}).hex() == raw
-    assert codec.decode_all(bytes.fromhex(raw)) == {"text": "a"}

@@ -30,12 +30,6 @@ def every() -> list[Codec]:
     return [*known.values(), *changed]
 
 
-OPAQUE = [
-    (key, version)
-    for key, schema in released().requests.items()
-    for version in range(schema.latest + 1)
-    if schema.fields is None
-]
 CODECS = st.deferred(lambda: st.sampled_from(every()))
 
 
@@ -120,18 +114,3 @@ def it_survives_any_frame(data: bytes, api_key: int, api_version: int) -> None:
             protocol.decode_request(frame)
         with suppress(protocol.DecodeError):
             protocol.decode_response(frame, api_key, api_version)
-
-
-@given(st.sampled_from(OPAQUE), st.binary(max_size=50), st.none() | st.text(max_size=20))
-@settings(max_examples=examples(300))
-def it_keeps_opaque_bodies(api: tuple[int, int], body: bytes, client_id: str | None) -> None:
-    api_key, api_version = api
-    header = {"requestApiKey": api_key, "requestApiVersion": api_version, "correlationId": 7}
-    if protocol.header_versions(api_key, api_version)[0] > 0:
-        header["clientId"] = client_id
-    frame = protocol.encode_request(protocol.Request(header, body))
-    read = protocol.decode_request(frame)
-    assert (read.header, read.body) == (header, body)
-    answer = protocol.Response({"correlationId": 7}, body + b"\x00", api_key, api_version)
-    read_answer = protocol.decode_response(protocol.encode_response(answer), api_key, api_version)
-    assert (read_answer.header, read_answer.body) == (answer.header, answer.body)

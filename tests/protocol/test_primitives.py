@@ -78,22 +78,6 @@ def it_refuses_values_that_do_not_fit(kind: str, value: Any) -> None:
             codec.encode({"value": value})
 
 
-@pytest.mark.parametrize(("kind", "value", "text"), [
-    ("bool", 1, "must be true or false"),
-    ("uuid", None, "must be 22 characters of base64url, a uuid.UUID or 16 bytes"),
-    ("uuid", b"15 bytes only..", "must be 22 characters of base64url, a uuid.UUID or 16 bytes"),
-    ("string", None, "must not be null"),
-    ("bytes", "text", "must be bytes"),
-    ("[]int8", "text", "must be a list"),
-])  # fmt: skip
-def it_says_what_a_value_must_be(kind: str, value: Any, text: str) -> None:
-    with pytest.raises(EncodeError) as caught:
-        codec_of(kind).encode({"value": value})
-    assert str(caught.value) == f"M v0.value: {value!r} is no {kind}: {text}"
-    with pytest.raises(EncodeError, match="must have at most 32767 bytes in UTF-8"):
-        codec_of("string").encode({"value": "x" * 32_768})
-
-
 @pytest.mark.kip("KIP-1313", 26)
 def it_takes_uuids_in_three_forms() -> None:
     raw = bytes(range(240, 256))

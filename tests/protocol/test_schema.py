@@ -13,11 +13,7 @@ from kafka_clientinfo.protocol.schema import NONE, Versions, parse_schema, parse
 
 NUMBER = {"name": "Number", "type": "int32", "versions": "0+"}
 VALID: dict[str, Any] = {
-    "apiKey": 42,
-    "type": "request",
-    "name": "DeleteGroupsRequest",
-    "validVersions": "0-3",
-    "flexibleVersions": "2+",
+    "apiKey": 42, "type": "request", "name": "DeleteGroupsRequest", "validVersions": "0-3", "flexibleVersions": "2+",
     "headerVersions": {"0-1": "1", "2": "2", "3+": "3"},
     "fields": [{"name": "GroupsNames", "type": "[]string", "versions": "0+"}],
 }  # fmt: skip

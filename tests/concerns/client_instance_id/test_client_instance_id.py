@@ -124,7 +124,8 @@ CASES = {
         client_instance_id=ID, different=None, verdict=None),
 }  # fmt: skip
 MESSAGES = {
-    "telemetry_id_different": ("another telemetry id than in the header", f"client instance id '{ID}', in telemetry '{OTHER}'"),
+    "telemetry_id_different": ("another telemetry id than in the header",
+        f"client instance id '{ID}', in telemetry '{OTHER}'"),
     "instance_id_zero": ("zero at first", "METADATA v0 has header v3 and the zero id"),
     "instance_id_missing": ("missing later", "METADATA v0 has no client instance id"),
     "instance_id_different": ("different later", f"client instance id '{OTHER}' after '{ID}'"),

@@ -13,30 +13,25 @@ from kafka_clientinfo.spark.arrow_rows import relation_of
 from tests.concerns.cases import Judged, assert_messages, case, judge
 from tests.frames import api_versions, named, offer, request
 
+from .test_client_software import NOT_LOGGED, OF_STRUCTS
+
 POLICY = Policy(
-    software=(("kgo", None), ("rdkafka", None)),
-    unknown_software="refused",
-    client_id_patterns=("app(?:[a-z]|-)*", "other"),
-    exempt_listeners=("INSIDE",),
-)
+    software=(("kgo", None), ("rdkafka", None)), unknown_software="refused",
+    client_id_patterns=("app(?:[a-z]|-)*", "other"), exempt_listeners=("INSIDE",),
+)  # fmt: skip
 SETTINGS = Settings(policy=POLICY)
 WITH_VERSIONS = replace(POLICY, software=(("kgo", "1.10"), ("rdkafka", None)))
 RULE_OF_VERDICT = {
-    "software_unknown": "policy_unknown_software",
-    "software_not_allowed": "policy_software",
-    "version_too_old": "policy_version",
-    "version_unreadable": "policy_version_unreadable",
+    "software_unknown": "policy_unknown_software", "software_not_allowed": "policy_software",
+    "version_too_old": "policy_version", "version_unreadable": "policy_version_unreadable",
     "client_id_not_allowed": "policy_client_id",
-}
+}  # fmt: skip
 
 
 def client(name: str, version: str, **given: Any) -> dict[str, Any]:
     return request("?", 0, client_software_name=name, client_software_version=version, **given)
 
 
-NOT_LOGGED = {"client_software_name": None, "client_software_version": None}
-OF_STRUCTS = NOT_LOGGED | {"log_generation": "request_header_struct"}
-"""1.0 to 2.4: their records show no names."""
 REFUSED = api_versions("?", 0, 4, error_code=35, response=offer(0, 3))
 # a connection's only request or requests, and its verdict
 JUDGED: dict[str, tuple[dict[str, Any] | list[dict[str, Any]], str | None]] = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.concerns.group_protocols.groups import plain
 from tests.concerns.group_protocols.messages import in_group, join, message, sync
 from tests.concerns.group_protocols.stored import stored
+from tests.concerns.group_protocols.test_group_protocols import plain
 from tests.engines import collected
 
 Row = dict[str, Any]

@@ -1,27 +1,28 @@
 """KIP-559 by group: kinds, types and names, self-describing messages, members, subscriptions, inconsistencies."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.concerns.group_protocols import group_messages
+from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.engine import F
+from tests.asking import asked
 from tests.concerns.cases import case, with_needed
-from tests.concerns.group_protocols.groups import ASSIGNMENT, OWNED, SUBSCRIPTION, Found, plain
-from tests.concerns.group_protocols.messages import (
-    METADATA_OWNED,
-    METADATA_V3,
-    T1,
-    T1_FIRST,
-    assigned,
-    heartbeat,
-    join,
-    message,
-    sync,
-)  # fmt: skip
 from tests.engines import collected, computed, on
-from tests.frames import judge_requests, log, request
+from tests.frames import at, judge_requests, log, request
+
+from .messages import METADATA_OWNED, METADATA_V3, T1, T1_FIRST, assigned, heartbeat, in_group, join, message, sync
+from .stored import stored
+
+SUBSCRIPTION = {
+    "member_id": "m1", "protocol_name": "range", "version": 3, "topics": ["t1"], "owned_partitions": [], "rack_id": "",
+}  # fmt: skip
+OWNED = SUBSCRIPTION | {"version": 1, "owned_partitions": [{"topic": "t1", "partitions": [2]}], "rack_id": None}
+ASSIGNMENT: dict[str, Any] = {"member_id": "m1", "type_told_by": "message", "version": 0}
+ASSIGNMENT |= {"partitions": [{"topic": "t1", "partitions": [0, 1]}]}
 
 
 def counts(api: str, version: int, side: str, messages: int = 1) -> dict[str, Any]:
@@ -69,7 +70,8 @@ CASES = {
         protocol_types=[], members=["m2"], topics=["a", "b"], self_describing=both("CONSUMER_GROUP_HEARTBEAT", 1)),
     "more topics than are listed": case(heartbeat("HEARTBEAT", subscribedTopicNames=TOPICS),
         heartbeat("HEARTBEAT", memberId="m3", subscribedTopicNames=["s"]), topics=["s", *TOPICS[:99]],
-        subscriptions=[NONE | {"member_id": "m3", "topics": ["s"]}, NONE | {"member_id": "m2", "topics": TOPICS[:100]}]),
+        subscriptions=[NONE | {"member_id": "m3", "topics": ["s"]},
+            NONE | {"member_id": "m2", "topics": TOPICS[:100]}]),
     "more members than are kept of a connection": case(
         [heartbeat("HEARTBEAT", memberId=f"m{number}") for number in range(1000, 2001)],
         members=[f"m{number}" for number in range(1000, 1020)], member_count=1000),
@@ -118,6 +120,68 @@ CASES = {
         subscriptions=[OWNED]),
     "bodies that are no objects": case(join(0), request("?", 1, "JOIN", 7, request="[{", response="7"), requests=1),
 }  # fmt: skip
+
+
+# Connection: requests with another protocol name, and how the message tells of the first.
+NAMES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "not offered": ([join(0, 7, names=("sticky", "x"))],
+        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky', 'x'"),
+    "not offered beside one without a name": ([join(0, 7, names=(None, "sticky"))],
+        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky'"),
+    "not offered, of many": ([join(0, 7, names=tuple(f"s{number}" for number in range(1, 7)))],
+        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 's1', 's2', 's3', 's4', 's5'"),
+    "answered otherwise": ([sync(0, 5, name="range", answered="sticky", error_code=0)],
+        "SYNC_GROUP v5 with protocol name 'range' was answered with 'sticky'"),
+    "chosen otherwise": (
+        [join(0, 7, names=("range", "x"), generation=3), sync(1, 5, name="x", generation=3, error_code=23)],
+        "SYNC_GROUP v5 with protocol name 'x' after JoinGroup chose 'range'"),
+    "offered otherwise": ([join(0, 7, chosen=None, generation=3), sync(1, 5, name="x", generation=3)],
+        "SYNC_GROUP v5 with protocol name 'x' after offering 'range'"),
+}  # fmt: skip
+MISMATCH = join(0, told="connect")
+SEVERAL = [
+    sync(1, 5, error_code=0), *(sync(at, 5, answered=name, error_code=0) for at, name in ((2, "x"), (3, "y"))),
+    sync(4, 5, answered="z", error_code=23), sync(4.5, 5, error_code=23, correlation_id=5),
+]  # fmt: skip
+"""Three answers with another protocol name, between two with the same one."""
+
+
+@dataclass(frozen=True)
+class Found:
+    groups: dict[str, dict[str, Any]]
+    violations: dict[tuple[str, str], Any]
+    """By group, or connection id, and rule."""
+
+
+def plain(value: Any) -> Any:
+    """Seconds for times, and of a subscription what a case states."""
+    if isinstance(value, list):
+        stated = (*SUBSCRIPTION, *ASSIGNMENT)
+        is_dated = ("stated_at", "assigned_at")
+        return [{k: v for k, v in e.items() if k in stated} if {*is_dated} & {*e} else e for e in value]
+    return (value.timestamp() - at(0).timestamp()) if hasattr(value, "timestamp") else value
+
+
+@pytest.fixture(scope="module")
+def found(rules_session: Any) -> Found:
+    """All cases in one log; each is a group, and a connection, of its own name."""
+    sent = {name: case.requests for name, case in CASES.items()} | {name: of for name, (of, _) in NAMES.items()}
+    rows = [in_group(row, name) for name, messages in sent.items() for row in messages]
+    rows += [in_group(MISMATCH, "mismatch"), *(in_group(row, "several") for row in SEVERAL)]
+    described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
+    described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
+    rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))
+    member = in_group(join(0), "looks at its own group")
+    own = [described[0] | {"groupId": member["connection_id"]}]
+    describes = message(1, "DESCRIBE", 3, {"groups": [member["connection_id"]]}, {"groups": own})
+    rows += [member, describes | {"connection_id": member["connection_id"]}]
+    tables = stored(rules_session, rows)
+    groups = asked(rules_session, "group_protocols", **tables)
+    broken = asked(rules_session, "violations", **tables)
+    return Found(
+        {row["group_id"]: row.asDict(recursive=True) for row in collected(groups)},
+        {(row["group_id"] or row["connection_id"], row["rule"]): row for row in collected(broken)},
+    )
 
 
 @pytest.mark.kip("KIP-559", 3, 4, 5, 6, case="self-describing")
@@ -171,3 +235,71 @@ def test_a_group_that_is_described_does_not_take_along_the_others(rules_session:
         assert len(collected(judged.where(F.col("group_payloads").isNotNull()))) == 1
         assert len(collected(messages.where(F.col("payloads").isNull()))) == len(names)
         assert "groupId" not in collected(messages)[0]["answer"].asDict()
+
+
+# rule: group or connection; seconds of the first and the last, and correlation id of the example; how many requests the
+# broker rejected, and how many it took; message
+VIOLATIONS = {
+    "group_name_mismatch": ("chosen otherwise", (1, 1, 1), (1, 0), NAMES["chosen otherwise"][1]),
+    "group_type_mismatch": (
+        "mismatch", (0, 0, 0), (0, 0), "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
+    ),
+    "inconsistent_group_protocol": (
+        "inconsistent", (5, 9, 5), (3, 0), "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL, "
+        "some of it though no member in the log has another protocol",
+    ),
+    "mixed_protocol_types": (
+        "members of different types", (1, 4, 1), (2, 1), "group 'members of different types' has members of type "
+        "'connect' at the same time as those of 'consumer'",
+    ),
+}  # fmt: skip
+OCCURRENCES = dict.fromkeys(VIOLATIONS, 1) | {"inconsistent_group_protocol": 3, "mixed_protocol_types": 4}
+
+
+@pytest.mark.kip("KIP-559", 15, 17)
+@pytest.mark.parametrize("rule", VIOLATIONS)
+def test_its_violations_say_what_was_found_and_whether_the_broker_enforced_the_rule(found: Found, rule: str) -> None:
+    name, times, enforced, message = VIOLATIONS[rule]
+    row = found.violations[name, rule]
+    assert row["message"] == f"{message}; {rules()[rule].asks}"
+    assert row["occurrences"] == OCCURRENCES[rule]
+    assert (plain(row["first_at"]), plain(row["last_at"]), row["example"]["correlation_id"]) == times
+    assert (row["rejected"], row["taken"]) == enforced
+    if rule == "mixed_protocol_types":  # members break it together
+        assert (row["connection_id"], row["broker"], row["opened_at"], row["opened_seq"]) == (None, None, None, None)
+    elif rule != "group_type_mismatch":  # of several that were refused, it is the first one
+        who = (row["broker"], row["connection_id"], row["principal"], row["client_id"], row["remote_host"])
+        assert who == ("b", name, "User:ANONYMOUS", "app", "10.0.0.9")
+
+
+def test_no_other_case_breaks_a_rule(found: Found) -> None:
+    refused = ("members of different types", "chosen otherwise", "several")
+    enforced = {(name, "inconsistent_group_protocol") for name in refused}
+    names = {(name, "group_name_mismatch") for name in (*NAMES, "several")}
+    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
+
+
+def test_another_name_in_an_answer_blames_the_broker(found: Found) -> None:
+    """A coordinator that takes a request and names another protocol contradicts itself."""
+    blamed = {"not offered": "broker", "answered otherwise": "broker"}
+    blamed |= dict.fromkeys(("chosen otherwise", "offered otherwise", "several"), "either")
+    assert {name: found.violations[name, "group_name_mismatch"]["blames"] for name in blamed} == blamed
+
+
+@pytest.mark.kip("KIP-559", 18)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, name: str) -> None:
+    row = found.violations[name, "group_name_mismatch"]
+    assert row["message"].startswith(NAMES[name][1] + "; ")
+    assert (row["occurrences"], row["group_id"], row["connection_id"]) == (1, name, name)
+    assert found.groups[name]["protocol_name_mismatches"] == 1
+
+
+def test_the_first_of_several_names_and_of_several_refusals_is_the_example(found: Found) -> None:
+    row = found.violations["several", "group_name_mismatch"]
+    assert row["message"].startswith("SYNC_GROUP v5 with protocol name 'range' was answered with 'x'; ")
+    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (3, 2, 4)
+    assert (row["rejected"], row["taken"], row["example"]["correlation_id"]) == (1, 2, 2)
+    row = found.violations["several", "inconsistent_group_protocol"]
+    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (2, 4, 4.5)
+    assert row["example"]["correlation_id"] == 4

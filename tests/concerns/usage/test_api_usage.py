@@ -8,12 +8,7 @@ import pytest
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
-from kafka_clientinfo.concerns.usage.rules import (
-    FEATURES,
-    findings_forbidden,
-    findings_outside_advertised,
-    findings_unsupported,
-)  # fmt: skip
+from kafka_clientinfo.concerns.usage import rules as usage_rules
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
@@ -159,12 +154,11 @@ def found(relations: tuple[Any, Any]) -> dict[tuple[str, int, int], Any]:
 
 @pytest.fixture(scope="module")
 def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
-    return by_id(relations, findings_outside_advertised)
+    return by_id(relations, usage_rules.findings_outside_advertised)
 
 
-@pytest.mark.kip("KIP-35", 4, case="the highest mutual version")
 @pytest.mark.kip("KIP-35", 6, case="a broker that marks none")
-@pytest.mark.kip("KIP-35", 8, case="the highest mutual version")
+@pytest.mark.kip("KIP-35", 4, 8, case="the highest mutual version")
 @pytest.mark.kip("KIP-35", 11, case="the last answer counts")
 @pytest.mark.parametrize("name", CASES)
 def test_versions_are_judged_by_the_connections_own_answer(found: dict[Any, Any], name: str) -> None:
@@ -200,22 +194,12 @@ def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> No
     assert broken["outside"]["example"]["correlation_id"] == 2
 
 
-@pytest.mark.long
-def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    requests, files = log(spark, [av(0, ANSWER)])
-    judged = judge_requests(requests.repartition(1), files, Settings(), concerns())
-    api_usage.transform(judged, computed(connections(judged, Settings(), concerns()))).explain()
-    counted = capsys.readouterr().out.partition("partial_count")[0]
-    assert "ObjectHashAggregate" in counted
-    assert "SortAggregate" not in counted
-
-
 def test_the_apis_of_features_that_may_be_off_are_apis() -> None:
-    assert None not in [api_key(name) for apis in FEATURES.values() for name in apis.split()]
+    assert None not in [api_key(name) for apis in usage_rules.FEATURES.values() for name in apis.split()]
 
 
 def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None:
-    found = by_id(relations, findings_unsupported)
+    found = by_id(relations, usage_rules.findings_unsupported)
     assert set(found) == {"a feature that is off", "transactions that are off", UNNAMED, ACROSS}
     said = "{} was answered with UNSUPPORTED_VERSION although {} was offered; what is off: "
     assert found["transactions that are off"]["message"].endswith("what is off: transactions of version 2 (KIP-890)")
@@ -232,7 +216,7 @@ def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None
 def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(relations: tuple[Any, Any]) -> None:
     policy = Policy(forbidden_versions=(("METADATA", 0, 3), ("METADATA", 13, 32767), ("FETCH", 9, 9)))
     settings = Settings(policy=policy)
-    found = by_id(relations, partial(findings_forbidden, settings=settings), settings)
+    found = by_id(relations, partial(usage_rules.findings_forbidden, settings=settings), settings)
     forbidden = {name for name, (rows, *_) in CASES.items() if any(_is_forbidden(row) for row in rows)}
     assert set(found) == forbidden | {OPENING["connection_id"]}
     assert len(forbidden) > 3
@@ -245,7 +229,7 @@ def test_a_policy_that_forbids_nothing_finds_nothing_nor_on_exempt_listeners(rel
     exempt = Policy(forbidden_versions=(("METADATA", 0, 99),), exempt_listeners=("PLAINTEXT",))
     for policy in (Policy(), exempt):
         settings = Settings(policy=policy)
-        assert by_id(relations, partial(findings_forbidden, settings=settings), settings) == {}
+        assert by_id(relations, partial(usage_rules.findings_forbidden, settings=settings), settings) == {}
 
 
 def _is_forbidden(row: dict[str, Any]) -> bool:
