@@ -1,10 +1,15 @@
-"""Names of APIs and error codes over all releases; tests/protocol/java compares all codes with Kafka's own."""
+"""Names of APIs, error codes and software; tests/protocol/java compares codes with Kafka's own."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import kafka_clientinfo
 from kafka_clientinfo import protocol
+from kafka_clientinfo.protocol import client_information
 from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES, ApiKey, ErrorCode, errors, named_error
 
 
@@ -61,3 +66,38 @@ def it_has_one_name_for_each_error_code() -> None:
     assert len({error.name for error in errors().values()}) == len(errors())
     named = [named_error(code) for code in (35, -1, 9999, None)]
     assert named == ["35 UNSUPPORTED_VERSION", "-1 UNKNOWN_SERVER_ERROR", "9999", None]
+
+
+@pytest.mark.kip("KIP-511", 19, 20)
+@pytest.mark.parametrize(("text", "by_kip", "by_broker"), [
+    ("apache-kafka-java", True, True), ("2.4.0", True, True), ("a", True, True), ("a.-.b", True, True),
+    ("-java", True, False), ("java-", True, False), (".", True, False), ("2.16.1-rdkafka-2.16.0", True, True),
+    ("", False, False), ("my client", False, False), ("java\n", False, False), ("\njava", False, False),
+    ("grün", False, False), ("a_b", False, False), ("v1.0+build", False, False),
+    ("a-" * 16_000, True, False), ("a-" * 16_000 + "a", True, True),
+])  # fmt: skip
+def it_follows_both_patterns(text: str, by_kip: bool, by_broker: bool) -> None:
+    assert (protocol.valid_by_kip(text), protocol.valid_by_broker(text)) == (by_kip, by_broker)
+    patterns = [one.replace(r"\z", r"\Z") for one in (protocol.KIP_PATTERN_SQL, protocol.BROKER_PATTERN_SQL)]
+    assert [bool(re.search(one, text)) for one in patterns] == [by_kip, by_broker]
+
+
+def it_knows_what_brokers_call_the_unknown() -> None:
+    assert client_information.UNKNOWN == "unknown"
+
+
+PROGRAM = """
+import sys
+sys.path.append(sys.argv[1])
+import kafka_clientinfo.protocol as protocol
+protocol.released()
+ours = {"kafka_clientinfo", "__main__"}
+foreign = {name.split(".")[0] for name in sys.modules} - set(sys.stdlib_module_names) - ours
+print(sorted(name for name in foreign if not name.startswith("_sysconfigdata")))
+"""
+
+
+def it_imports_only_the_standard_library() -> None:
+    # -I -S: neither site-packages nor what the tests' own process has added to its path (Spark adds jars).
+    command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(Path(kafka_clientinfo.__file__).parent.parent)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
