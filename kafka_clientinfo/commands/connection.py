@@ -15,7 +15,7 @@ from ..errors import ConfigError, WarehouseError
 from ..printable import argument, safe
 from ..protocol.api_keys import named_error
 from ..questions.filters import add_filters
-from ..questions.presenter import requested
+from ..questions.presenter import counted, requested
 from ..questions.queries import Tables
 from ..questions.trust import nobody
 from ..tables.spec import CONNECTION_KEY
@@ -113,7 +113,8 @@ def execute(context: Context) -> None:
     ]
     document = {"connection_id": connection_id, "connections": with_parts, "failed_requests": failed}
     if connections.more:
-        notes = [f"{connections.more} more connections have this id; --limit 0 shows all.", *notes]
+        has = "has" if connections.more == 1 else "have"
+        notes = [f"{counted(connections.more, 'more connection')} {has} this id; --limit 0 shows all.", *notes]
     show(arguments, [*shown, failed], notes, document)
 
 

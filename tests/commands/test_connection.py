@@ -51,7 +51,7 @@ def test_connections_of_one_id_are_told_apart(warehouse: Path, ask: Any) -> None
     assert opened == sorted(opened)
     text = ask(*line, "--limit", "1").out
     assert "Connection 1 of 2: " in text
-    assert "1 more connections have this id" in text
+    assert "1 more connection has this id" in text
 
 
 @pytest.mark.parametrize(
