@@ -14,7 +14,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import copies
 from kafka_clientinfo.ingestion.planned import Problem, is_incomplete
 from kafka_clientinfo.logs.reader import resume_point
-from tests.amounts import examples
+from tests.amounts import examples, one_in
 from tests.builders import json_record
 
 from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LATE, LEADS, A, B, C, records, requests_of
@@ -171,7 +171,7 @@ def run(tables: Tables, root: Path, case: Case, number: int) -> list[str]:
     return [f"{Path(one.path).relative_to(root)}: {one.kind}" for one in plan.problems]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_in(2, CASES))
 def test_every_content_is_read_once(tmp_path: Path, name: str) -> None:
     case, tables = CASES[name], Tables()
     for number in range(len(case.runs)):
