@@ -26,6 +26,7 @@ from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.tables.views import stored_tables
 from kafka_clientinfo.warehouse import warehouse as module
+from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.scanned import scanned
 
@@ -52,6 +53,7 @@ class Built(NamedTuple):
 
     records: int
     bytes: int
+    root: str
     warehouse: Path
     tables: MemoryTables
 
@@ -108,7 +110,7 @@ def build(spark: Any, root: str, folder: Path, logs: dict[str, Iterable[Case]], 
     if "/" not in root:
         location = spark.sql(f"DESCRIBE DETAIL {root}.requests").first()["location"]
         warehouse = Path(location.removeprefix("file:")).parent
-    return Built(records, sum(map(len, contents.values())), warehouse, scanned([folder / "logs"], SETTINGS))
+    return Built(records, sum(map(len, contents.values())), root, warehouse, scanned([folder / "logs"], SETTINGS))
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +168,13 @@ SAME = [
 def test_every_record_is_counted(built: Built) -> None:
     assert_all_counted(built)
     assert len(text_templates()) > 200
+
+
+def test_tables_by_name_are_laid_out_as_declared_after_three_runs(spark: Any, built: Built) -> None:
+    """Also their clustering, which an overwrite of the whole table drops without a word."""
+    lake = Warehouse(spark, built.root)
+    layouts = {name: layout_of(spark, lake.address, name) for name in (*DERIVED, "requests", "ingested_files")}
+    assert [one for name, layout in layouts.items() for one in differences(lake.spec(name), layout)] == []
 
 
 @pytest.mark.parametrize("name", SAME)
