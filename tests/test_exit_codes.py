@@ -22,6 +22,7 @@ def execute(context):
     {body}
 
 cli.COMMANDS[sys.argv[1]].execute = execute
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 cli.entry([*sys.argv[1:], "--warehouse", "./w"])
 """
 LONG = "text_tables.output('text ' * 100_000); return 3"
