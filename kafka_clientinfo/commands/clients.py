@@ -31,7 +31,7 @@ _SHOWN = (
     "last_seen", "hosts",
 )  # fmt: skip
 """The columns that the text form shows."""
-_OPEN = "Client ids that differ by numbers or UUIDs only are one row; --client 'ID*', --json and --csv list each."
+_OPEN = "Client ids that differ by numbers, UUIDs or suffixes of pods only are one row; --client 'ID*', --json and --csv list each."
 _ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
 
 
@@ -90,7 +90,7 @@ def execute(context: Context) -> None:
 
 
 def _merged(table: Table) -> Table:
-    """Merge clients with ids that differ by numbers or UUIDs only, and with the same principal, software and owners."""
+    """Merge clients with ids that differ by numbers, UUIDs or suffixes of pods only, and with the same principal, software and owners."""
     programs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in table.dicts():
         key = (*(row[name] for name in CLIENT if name != "client_id"), without_numbers(row["client_id"]))

@@ -4,7 +4,7 @@ what was seen                              | rule
 -------------------------------------------|--------------------------------------------------------------------------------
 a role of AWS that instances assume (IAM)  | one for the role
 another principal                          | one for it
-nobody logs in: client ids                 | one for those that differ by numbers only, if they use the same topics; else one
+nobody logs in: client ids                 | one for those that differ by numbers or suffixes of pods only, if they use the same topics; else one
                                            | for each id, as they may be programs of several owners
 client ids that libraries or tools choose  | none: they are listed in a comment, as they say nothing of an owner
 """
@@ -16,9 +16,9 @@ from typing import Any
 
 from ..printable import safe
 from ..questions.filters import Scope
-from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id, without_numbers
+from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id, marked, without_numbers
 from ..questions.topics import topics_of_clients
-from ..tables.dialects import UUID
+from ..tables.dialects import PODS, UUID
 from ..tables.spec import CLIENT
 from .ownership import Ownership, seen_endpoints
 
@@ -37,8 +37,8 @@ _ROLE = re.compile(r"\[?IAM\]?:\[?arn:aws[a-z-]*:sts::\d*:assumed-role/([^/\[\]]
 _PICKED = re.compile(r"(?:producer|consumer|adminclient)-\d+|(?:consumer-|producer-)?console-.*|perf-.*client")
 """Client ids of Apache Kafka's Java client and tools that name no program; with a group in them, an id says something."""
 _OF_GROUP = re.compile(r"(?:producer|consumer|adminclient)-(.+)-\0")
-_VARYING = {"\0": r"\d+", "\1": "[0-9a-f-]{36}"}
-"""Marks of numbers and UUIDs, which no plain id has, and the expressions that fit them."""
+_VARYING = {"\0": r"\d+", "\1": "[0-9a-f-]{36}", "\2": "[0-9a-z]+"}
+"""Marks of numbers, UUIDs and what Kubernetes adds to names of pods, which no plain id has, and the expressions that fit them."""
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 _Rule = tuple[str, str, tuple[str, ...]]
@@ -63,15 +63,15 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
             if _is_nobodys(client_id):
                 of_nobody.setdefault(client_id, []).append(row)
             else:
-                marked = str(without_numbers(re.sub(UUID, "\1", client_id), "\0"))
-                by_numbers.setdefault(marked, []).append(row)
-    for marked, rows in by_numbers.items():
+                without_pods = marked(re.sub(UUID, "\1", client_id), PODS, "\2")
+                by_numbers.setdefault(str(without_numbers(without_pods, "\0")), []).append(row)
+    for without, rows in by_numbers.items():
         topics_by_id: dict[str, set[str]] = {}
         for row in rows:
             topics_by_id.setdefault(row["client_id"], set()).update(topics.get(tuple(row[name] for name in CLIENT), ()))
         is_one = len(set(map(frozenset, topics_by_id.values()))) == 1
         for row in rows:
-            by_rule.setdefault(_of_ids(marked if is_one else row["client_id"], row["client_id"]), []).append(row)
+            by_rule.setdefault(_of_ids(without if is_one else row["client_id"], row["client_id"]), []).append(row)
     parts = [_FIRST_LINES] if by_rule or of_nobody else []
     # A client id says less than a principal: one that logs in may have it too.
     ordered = sorted(by_rule.items(), key=lambda item: (item[0][1] != "principals", *_most_used(item)))
@@ -99,11 +99,11 @@ def _of_principal(principal: str) -> _Rule:
     return principal.removeprefix("User:"), "principals", (_escaped(principal),)
 
 
-def _of_ids(marked: str, client_id: str) -> _Rule:
+def _of_ids(without: str, client_id: str) -> _Rule:
     """Return the rule of the ids that are alike but for their marks; only a name without any may be that of one id."""
-    of_group = _OF_GROUP.fullmatch(marked)
-    owner = re.sub(r"[-_.:#]*[\0\1]", "", of_group[1] if of_group else marked) or client_id
-    return owner, "client_ids", (re.sub(r"[\0\1]", lambda mark: _VARYING[mark[0]], _escaped(marked)),)
+    of_group = _OF_GROUP.fullmatch(without)
+    owner = re.sub(r"[-_.:#]*[\0-\2]", "", of_group[1] if of_group else without) or client_id
+    return owner, "client_ids", (re.sub(r"[\0-\2]", lambda mark: _VARYING[mark[0]], _escaped(without)),)
 
 
 def _escaped(text: str) -> str:

@@ -258,7 +258,7 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
 
 
 def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence[str], facts: Facts) -> str:
-    """Return what to change in one program, and where it runs: clients with ids that differ by numbers only."""
+    """Return what to change in one program, and where it runs: clients with ids that differ by numbers or suffixes of pods only."""
     uses = [use for own in clients for use in own]
     cluster, principal, _, named = map(_text, who(uses[0]))
     login = "no login" if uses[0]["principal"] == _ANONYMOUS else f"logs in as {principal}"

@@ -4,7 +4,7 @@ The texts are as logged: each output makes them harmless and shortens them in it
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..config.toml_files import LONGEST_TEXT
@@ -42,9 +42,12 @@ def identity(text: str | None) -> str:
 
 def without_numbers(client_id: str | None, mark: str = "#") -> str | None:
     """Return a client id with a mark for what varies in it between instances of a program; see `NUMBERS`."""
-    if client_id is None:
-        return None
-    for pattern, text in NUMBERS:
+    return None if client_id is None else marked(client_id, NUMBERS, mark)
+
+
+def marked(client_id: str, rules: Iterable[tuple[str, str]], mark: str) -> str:
+    """Return a client id with a mark for what some of `NUMBERS` fit."""
+    for pattern, text in rules:
         client_id = re.sub(pattern.replace(r"\z", r"\Z"), text.replace("#", mark), client_id)
     return client_id
 

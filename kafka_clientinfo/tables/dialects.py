@@ -33,11 +33,30 @@ These are all but letters, marks, digits, punctuation, symbols and the plain bla
 `printable.safe`.
 """
 UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_LETTER, _DIGIT = "[b-df-hj-np-tv-xz]", "[24-9]"
+_ANY = "[b-df-hj-np-tv-xz24-9]"
+"""A letter, a digit, and either, of which Kubernetes makes names: without vowels, so that they are no words."""
+_HASH = "|".join(f"{_ANY}{{{n}}}{_DIGIT}{_ANY}{{{max(0, 5 - n)},{9 - n}}}" for n in range(10))
+_END = "|".join(f"{_ANY}{{{n}}}{_DIGIT}{_ANY}{{{4 - n}}}" for n in range(5))
+_MINUTES = "(?:2[89]|3[0-9])[0-9]{6}"
+"""The time of a CronJob's start in minutes, from 2023 to 2046, and no date."""
+_SINGLE = "|".join(f"{_ANY}{{{n}}}{_DIGIT}{_LETTER}{_ANY}{{{3 - n}}}" for n in range(4))
+PODS = (
+    (rf"([^-])-(?:(?:{_HASH}|{_MINUTES})-{_ANY}{{5}}|{_ANY}{{6,10}}-(?:{_END}))([^0-9A-Za-z]|\z)", r"\1-#-#\2"),
+    (rf"([^-])-(?:{_SINGLE})((?:-[0-9]+)?)\z", r"\1-#\2"),
+)
+"""Regular expressions and replacements of what Kubernetes adds to the name of a Deployment's or CronJob's pods, a hash of 6
+to 10 characters or minutes and then 5 characters; and to that of a DaemonSet's or Job's, 5 characters.
+
+A digit has to be in either part. Where there is one part only, a letter has to follow it, as `prd24` is a name with a number.
+RE2 has no look-ahead, so that each place of the digit is an alternative.
+"""
 _ALONE = ("(^|[^0-9A-Za-z])[0-9]+([^0-9A-Za-z])", r"\1#\2")
-NUMBERS = ((UUID, "#"), (r"[0-9]+\z", "#"), _ALONE, _ALONE)
+NUMBERS = ((UUID, "#"), *PODS, (r"[0-9]+\z", "#"), _ALONE, _ALONE)
 """Regular expressions and replacements, one after the other, of what varies between instances in client ids.
 
-UUIDs, a number at the end, and numbers between separators: twice, as two may share one. Java has `$1` for `\\1`.
+UUIDs, the ends of names of pods, a number at the end, and numbers between separators: twice, as two may share one. Java has
+`$1` for `\\1`.
 """
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _QUOTED_LENGTH = 80
@@ -69,7 +88,7 @@ def spark_sql(text: str, log_zone: str) -> str:
         "quoted": quoted,
         "local_time": lambda at: f"date_format(from_utc_timestamp({at}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')",
         "grep_escaped": lambda value: f"regexp_replace({value}, {special}, {escaped})",
-        "without_numbers": lambda value: _without_numbers(value, spark_literal).replace(r"'\1#\2'", "'$1#$2'"),
+        "without_numbers": lambda value: _without_numbers(value, _of_java),
         "list_sum": lambda values: f"aggregate({values}, CAST(0 AS BIGINT), (total, number) -> total + number)",
     }
     return _rewritten(text, functions, _as_spark_literal)
@@ -141,8 +160,13 @@ def duckdb_macros(log_zone: str) -> list[str]:
 
 def _without_numbers(value: str, literal: Callable[[str], str], flags: str = "") -> str:
     for pattern, text in NUMBERS:
-        value = f"regexp_replace({value}, {literal(pattern)}, '{text}'{flags})"
+        value = f"regexp_replace({value}, {literal(pattern)}, {literal(text)}{flags})"
     return value
+
+
+def _of_java(text: str) -> str:
+    """Return a regular expression or a replacement as a literal; only replacements refer to groups."""
+    return spark_literal(re.sub(r"\\([12])", r"$\1", text))
 
 
 _STRING = re.compile(r"'(?:[^']|'')*'|--[^\n]*")

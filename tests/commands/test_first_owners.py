@@ -50,6 +50,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
         [TWO, "# app-1-x, app-2-x", *rule("app-x", "client_ids", r"app-\d+-x"),
          ONE, *rule("job", "client_ids", "job-[0-9a-f-]{36}")],
     ),
+    "pods": (
+        [use(f"billing-{end}", "10.1.0.1") for end in ("7f9c6d5b8-5sl68", "5d8f7c9b4-zz4hq")],
+        [TWO, "# billing-5d8f7c9b4-zz4hq, billing-7f9c6d5b8-5sl68", *rule("billing", "client_ids", "billing-[0-9a-z]+-[0-9a-z]+")],
+    ),
     "a group": (
         [use("consumer-pay.all-1", "10.1.0.1")], [ONE, *rule("pay.all", "client_ids", r"consumer-pay\.all-\d+")],
     ),

@@ -109,6 +109,17 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
     ),
     "one that broke before": ({"upgrade_impact": [breaking("a", BEFORE), breaking("a", AFTER, 3)]}, []),
     "the next start of a job that breaks": ({"upgrade_impact": [breaking("cron-17", BEFORE), breaking("cron-18", AFTER)]}, []),
+    "pods of one program": (
+        {"upgrade_impact": [breaking(f"billing-{end}", AFTER) for end in ("7f9c6d5b8-5sl68", "7f9c6d5b8-x9k2m", "5d8f7c9b4-zz4hq")]},
+        [breaks("billing-5d8f7c9b4-zz4hq and 2 ids like it")],
+    ),
+    "the pods of the next rollout": (
+        {"upgrade_impact": [breaking("billing-7f9c6d5b8-5sl68", BEFORE), breaking("billing-5d8f7c9b4-zzkhq", AFTER, 3)]}, [],
+    ),
+    "words that look like pods": (
+        {"upgrade_impact": [breaking("order-bcdfgh-https", BEFORE), breaking("order-bcdfgh-sftps", AFTER)]},
+        [breaks("order-bcdfgh-sftps")],
+    ),
     "an id with another number in a name": (
         {"upgrade_impact": [breaking("j01022-c1", BEFORE), breaking("j332-c1", AFTER, 3)]}, [breaks("j332-c1", "FETCH v3")],
     ),

@@ -1,6 +1,6 @@
 -- What may be new to somebody: is_new is what no run before the newest one had read.
 -- For a time of somebody's own: it is news for all who know the logs until a time from news_from on (null: ever) and before news_until.
--- Client ids that differ by a number or a UUID are one client, so that not each start of a batch job is news, unless the clients
+-- Client ids that differ by a number, a UUID or the suffix of a pod are one client, so that not each start of a batch job is news, unless the clients
 -- have several libraries. Of each (is_merged) there are also the rows of its ids, for those who know that their owners differ.
 WITH read_now AS (SELECT * FROM {newest_reads} WHERE read_from IS NOT NULL),
 reads AS (
