@@ -168,7 +168,17 @@ def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     if not breaking:
         return f"Kafka {target}: no client {of_owner} would stop working"
-    return f"Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would stop working"
+    programs = len(_by_program(impact.uses)) if breaking > 1 else breaking
+    of_programs = f" (client ids of {counted(programs, 'program')})" if programs < breaking else ""
+    return f"Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would stop working{of_programs}"
+
+
+def _by_program(uses: Sequence[dict[str, Any]]) -> dict[tuple[Any, ...], list[list[dict[str, Any]]]]:
+    """Return the uses that are refused, by client and, as the keys, by program."""
+    programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
+    for (cluster, principal, client_id, *of_software), own in grouped(_uses(uses, REFUSED), CLIENT).items():
+        programs.setdefault((cluster, principal, without_numbers(client_id), *of_software), []).append(own)
+    return programs
 
 
 def _title_of_refused(known: Sequence[dict[str, Any]], unknown: Sequence[dict[str, Any]]) -> str:
@@ -191,7 +201,7 @@ def _summary(impact: OwnerImpact, target: str) -> str:
     by_verdict = [f"{counted(first, 'client')} {its}", *(f"{number:,} {fate}" for number, fate in others)]
     return (
         f"With Kafka {target} on the brokers, which are Kafka's servers, {'; '.join(by_verdict)}. A client is a program that uses Kafka, "
-        "named by the client id that it gives itself. Behind a proxy or NAT, a host may be that of others too. All times are UTC."
+        "named by the client id that it gives itself; each id counts, also if those of one program's instances differ. Behind a proxy or NAT, a host may be that of others too. All times are UTC."
     )
 
 
@@ -239,10 +249,9 @@ def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
 
 def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
-    for client, own in grouped(_uses(uses, REFUSED), CLIENT).items():
-        cluster, principal, client_id, *of_software = client
-        its_steps = tuple(steps(own, facts.target))
-        programs.setdefault((cluster, principal, without_numbers(client_id), *of_software, its_steps), []).append(own)
+    for program, its_clients in _by_program(uses).items():
+        for own in its_clients:
+            programs.setdefault((*program, tuple(steps(own, facts.target))), []).append(own)
     blocks = [_program(clients, its_steps, facts) for (*_, its_steps), clients in list(programs.items())[:_MOST]]
     more = len(programs) - len(blocks)
     all_clients = [[advised(use) for use in own] for clients in programs.values() for own in clients]

@@ -122,6 +122,7 @@ def test_a_message_names_programs_groups_and_the_release_to_go_to(sent: Sent, tm
     headings = [line for line in texts["programs"].splitlines() if line.startswith("### ")]
     ten = ", ".join(f"cron-{number}" for number in (1, 10, 11, 12, 2, 3, 4, 5, 6, 7))
     assert sorted(headings) == ["### cron-1", f"### {ten} and 2 more", "### cron-x"]
+    assert texts["programs"].splitlines()[0].endswith(" would stop working (client ids of 3 programs)")
     assert "- **Consumer groups:** g\n" in texts["programs"]
     assert "- **Consumer groups:** breaks\n" in texts["groups"]
     when = "of clients with this id at other times or from other hosts,** some of which may be of other programs"
