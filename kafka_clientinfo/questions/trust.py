@@ -19,8 +19,8 @@ _NAMED = 50
 _NAMES = 3
 """The number of principals, of client ids, or of brokers of one release, that are named."""
 _LONGEST = 60
-_SHORT = timedelta(minutes=1)
-"""How much of a broker's time may lack requests, as while it starts."""
+_SHORT, _PART = timedelta(minutes=1), 20
+"""How much of a broker's time may lack requests, as while it starts: this, but no 20th of it or more."""
 _NOBODY = "No connection of a client is in what was asked for, so that this is no proof that all is well."
 
 
@@ -127,7 +127,8 @@ def partly_logged(scope: Scope) -> str | None:
     for row in logs:
         whole = [(period["whole_from"], period["whole_until"]) for period in row["whole_periods"] or ()]
         known = [(None, row["first_at"]), *whole, (row["last_at"], None)]
-        if any(begin - end > _SHORT for (_, end), (begin, _) in pairwise(known)):
+        span = row["last_at"] - row["first_at"]
+        if any(_is_hole(begin - end, span) for (_, end), (begin, _) in pairwise(known)):
             texts = [f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}" for begin, end in whole[:_NAMES]]
             when = (
                 f"complete only from {' and from '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
@@ -141,6 +142,10 @@ def partly_logged(scope: Scope) -> str | None:
         f"Not every request is in the logs of {_first(parts, ', ')}: a broker may have been at INFO or down, the log "
         "filtered, or a part of it missing. Clients may be missing, or look fine."
     )
+
+
+def _is_hole(length: timedelta, span: timedelta) -> bool:
+    return length > _SHORT or (length > timedelta() and length * _PART >= span)
 
 
 def brokers_without_logs(scope: Scope) -> str | None:

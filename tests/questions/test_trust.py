@@ -140,7 +140,15 @@ TIMES = {
         "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:12:00 to 2026-11-21 03:00:00",
     ),
     "filtered": ([], "at no time complete"),
+    "a short log that is filtered": ([], "at no time complete", 44),
+    "a short hole of a short log": (
+        [(0, 600), (633, 660)],
+        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:10:33 to 2026-11-21 02:11:00", 660,
+    ),
+    "one of less than a 20th": ([(0, 600), (632, 660)], None, 660),
+    "one request": ([], None, 0),
 }
+"""The periods of a log, in seconds, which of them are named, and its end if that is not an hour after its beginning."""
 FETCHERS = {
     "one log": ({"a": "2@a:1 3@a:1"}, ["broker 2", "broker 3"]),
     "numbers in order": ({"a": "11@a:1 3@a:1 2@a:1"}, ["broker 2", "broker 3", "broker 11"]),
@@ -166,9 +174,9 @@ LISTED = {
 def of_brokers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cluster for each case of `TIMES`, `FETCHERS` and `LISTED`."""
     usage, files, connections, mentioned = [], [], [], []
-    for cluster, (periods, _) in TIMES.items():
+    for cluster, (periods, _, *end) in TIMES.items():
         log = {"cluster": cluster, "broker": "loud"}
-        usage.append(log | {"first_at": at(0), "last_at": at(3600), "info_only": False})
+        usage.append(log | {"first_at": at(0), "last_at": at(*end or [3600]), "info_only": False})
         whole = [{"whole_from": at(first), "whole_until": at(last), "max_idle_ms": 600_000} for first, last in periods]
         coverage = {"log_coverage": {"starts": [], "whole_periods": whole}}
         files.append(log | {"file_id": cluster, "path": "p", "ingested_at": at(9999)} | coverage)
