@@ -15,7 +15,7 @@ from ..questions.filters import Scope
 from ..questions.opening import local_tables
 from ..questions.presenter import counted, in_bytes
 from ..questions.refused import refusals
-from ..questions.trust import info_logs, limits_of_logs, missing_hours
+from ..questions.trust import info_logs, limits_of_logs, missing_hours, partly_logged
 from ..releases.broker_releases import releases
 from ..tables.spec import RUNS
 from ..warehouse.address import local_folder
@@ -150,7 +150,8 @@ def _answers(report: "RunReport", context: Context) -> list[str]:
         verdict, who = f"Who would break at Kafka {target}: {upgrade_command} says it.", ""
     else:
         scope = Scope(tables)
-        verdict = " ".join(filter(None, [upgrade.at_release(scope, target, refusals(scope))[0], info_logs(scope)]))
+        judged = upgrade.at_release(scope, target, refusals(scope))[0]
+        verdict = " ".join(filter(None, [judged, info_logs(scope), partly_logged(scope)]))
         missing = missing_hours(scope, timedelta(days=1))
         who = f"{upgrade_command} says who; "
     page = f"`kafka-clientinfo report --output report.html --target {target} --warehouse {root}` writes a page"

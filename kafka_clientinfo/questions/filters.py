@@ -53,7 +53,14 @@ _SPANS: Mapping[str, tuple[str, str]] = {
 """The first and the last time of each table's rows; `minutes` is the length of a bucket."""
 _CLIENT_TABLES = ("client_inventory", "upgrade_impact")
 """The tables in which a row's times span all connections of a client, also if it was away between two of them."""
-_OF_CLUSTERS = ("known_topics", "broker_releases", "log_coverage", "brokers_without_logs", "missing_hours")
+_OF_CLUSTERS = (
+    "known_topics",
+    "broker_releases",
+    "log_coverage",
+    "brokers_without_logs",
+    "missing_hours",
+    "unreadable_records",
+)
 """The tables that only the filter of the cluster applies to: what they say is about no client, and about all times."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 NAMED_DAYS = {"today": 0, "yesterday": 1}

@@ -15,7 +15,7 @@ from ..tables.views import ViewSettings
 from .filters import Scope
 from .presenter import counted
 from .queries import grouped, same
-from .trust import brokers_without_logs
+from .trust import brokers_without_logs, unreadable_records
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
@@ -97,8 +97,10 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
         state = scope.tables.state()
         least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
     sentences = []
+    unread = {cluster for cluster, _ in unreadable_records(scope)}
     for row in scope.query(_COVERED).dicts():
         name = safe(row["cluster"], 80)
+        that = " that can be read" if row["cluster"] in unread else ""
         if row["covered_from"] is None:
             sentences.append(
                 f"Cluster {name}: not all of the logs hold every request over a common time, so that no topic can be said "
@@ -107,7 +109,7 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
         else:
             sentences.append(
                 f"Cluster {name}: the answer rests on the logs of {counted(len(row['brokers']), 'broker')} ({listed(row['brokers'])}), "
-                f"which hold every request from {row['covered_from']:%Y-%m-%d %H:%M:%S} to {row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; "
+                f"which hold every request{that} from {row['covered_from']:%Y-%m-%d %H:%M:%S} to {row['covered_until']:%Y-%m-%d %H:%M:%S} UTC; "
                 "what happened before, or on a broker without a log here, they do not show."
                 + (
                     f" That is less than {counted(least_hours, 'hour')} (unused_topic_hours), so that no topic can be said to be unused."

@@ -113,10 +113,37 @@ def info_clusters(scope: Scope) -> set[str]:
 
 
 def partly_logged(scope: Scope) -> str | None:
-    """Return a sentence on the brokers of which only some of the time has every request in the log; None if there are none.
+    """Return sentences on the brokers of which only some of the requests are in the log; None if there are none.
 
     Brokers with all of their log at INFO are those of `info_logs`.
     """
+    return " ".join(filter(None, (_incomplete(scope), _unreadable(scope)))) or None
+
+
+def unreadable_records(scope: Scope) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Return the rows of the view `unreadable_records` by cluster and broker."""
+    rows = scope.query("SELECT * FROM {unreadable_records} AS r ORDER BY cluster, broker, since").dicts()
+    return grouped(rows, ("cluster", "broker"))
+
+
+def _unreadable(scope: Scope) -> str | None:
+    parts = []
+    for rows in unreadable_records(scope).values():
+        number = sum(row["records"] for row in rows)
+        silences = [
+            f"{row['since']:%Y-%m-%d %H:%M:%S} to {row['until']:%Y-%m-%d %H:%M:%S}" for row in rows if row["since"]
+        ]
+        silent = f"; no request from {_first(silences, ' and from ')}" if silences else ""
+        parts.append(f"{names_of(rows[:1])} ({number:,}{silent})")
+    if not parts:
+        return None
+    return (
+        f"Records between requests cannot be read in the logs of {_first(parts, ', ')}: a part of the log may be missing, "
+        "with its clients."
+    )
+
+
+def _incomplete(scope: Scope) -> str | None:
     logs = scope.query(
         "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.whole_periods FROM (SELECT cluster, broker, "
         "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker "

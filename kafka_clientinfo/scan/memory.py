@@ -22,8 +22,13 @@ from .column import Window
 from .dataframe import SparkSession
 
 DUCKDB = Engine(functions, Window)
-_TABLES = {"request": "requests", "failed": "failed_requests", "mention": "topic_mentions"}
+_TABLES = {
+    "request": "requests", "rejected": "rejected_records", "failed": "failed_requests", "mention": "topic_mentions",
+}  # fmt: skip
 """The table for each kind of rows."""
+_SELECTED = {"rejected": "* REPLACE (''::BLOB AS raw)"}
+_WITH_TIME = "*, TIMESTAMP '1970-01-01' AS ingested_at"
+"""What is stored of the rows of a kind."""
 
 
 class MemoryTables:
@@ -49,10 +54,10 @@ class MemoryTables:
         self.set_files([])
 
     def add(self, part: Part) -> None:
-        """Append rows to their table; rejected records are dropped."""
+        """Append rows to their table; rejected records without their bytes."""
         if part.kind in _TABLES:
             self._database.register("arrived", pa.Table.from_batches([part.rows]))
-            rows = "SELECT *, TIMESTAMP '1970-01-01' AS ingested_at FROM arrived"
+            rows = f"SELECT {_SELECTED.get(part.kind, _WITH_TIME)} FROM arrived"
             self._database.execute(f"INSERT INTO {_TABLES[part.kind]} BY NAME {rows}")
             self._database.unregister("arrived")
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,41 @@ def test_it_says_over_which_clients_brokers_and_times_nothing_can_be_said(tmp_pa
     assert "Topics that nobody wrote or read" not in text
     assert "no topic can be said to be unused" in text
     assert "which was read of 0 of 2 brokers" in text
+
+
+def requests(times: Iterable[float]) -> bytes:
+    return b"".join(
+        json_record(at=at, correlation_id=number, **({} if number % 50 else {"api": "API_VERSIONS", "version": 3}))
+        for number, at in enumerate(times)
+    )
+
+
+BUSY = requests(at / 10 for at in range(440))
+CUT, TORN = len(BUSY) // 2 + 90, len(BUSY) * 3 // 5 + 90
+HOLES: dict[str, tuple[tuple[bytes, ...], str]] = {
+    "a second of silence of a busy log": ((requests([*(at / 10 for at in range(200)), *(at / 10 for at in range(213, 440))]),), ""),
+    "a client that polls every 30 s": ((requests(range(0, 600, 30)),), ""),
+    "a night in which only one does so": ((requests([*range(0, 3600, 5), *range(3600, 25_200, 30), *range(25_200, 28_800, 5)]),), ""),
+    "a rotated log": (tuple(b"".join(BUSY.splitlines(keepends=True)[at : at + 220]) for at in (0, 220)), ""),
+    "the end of a log": ((BUSY[90:],), ""),
+    "no ApiVersions": ((b"".join(line for line in BUSY.splitlines(keepends=True) if b"API_VERSIONS" not in line),), "at no time complete"),
+    "a part that is missing": ((BUSY[:CUT] + BUSY[TORN:],), "Records between requests cannot be read in the logs of default/b (1; no "),
+    "a record that is torn": (
+        (BUSY[:CUT] + b"\n" + BUSY[BUSY.index(b"\n", CUT) + 1 :],), "Records between requests cannot be read in the logs of default/b (1):",
+    ),
+}  # fmt: skip
+"""Files of a broker's log, and what is said of what they lack."""
+
+
+@pytest.mark.parametrize("name", HOLES)
+def test_it_says_which_part_of_a_log_is_missing(name: str, tmp_path: Path, ask: Any) -> None:
+    (tmp_path / "b").mkdir()
+    files, says = HOLES[name]
+    for number, log in enumerate(files):
+        (tmp_path / "b" / f"kafka-request.log.{number}").write_bytes(log)
+    text = ask("scan", tmp_path, "--upgrade", "4.0.1").words
+    missing = [words for words in ("Not every request", "cannot be read", "request that can be read") if words in text]
+    assert (says in text, bool(missing)) == (True, bool(says))
 
 
 def test_a_log_without_requests_is_told_and_not_called_fine(tmp_path: Path, ask: Any) -> None:

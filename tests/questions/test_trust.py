@@ -16,10 +16,12 @@ from kafka_clientinfo.questions.trust import (
     releases_of_brokers,
     unseen_starts,
 )
+from kafka_clientinfo.tables.spec import EVIDENCE
 from tests.frames import at
 from tests.report.pages import scope_of
 from tests.report.tables_on_disk import write_warehouse
 
+RUN = ("began_at", "ended_at", "began_offset", "ended_offset")
 NOBODY = "No connection of a client is in what was asked for, so that this is no proof that all is well."
 INFO = (
     "Brokers that log at INFO: info/quiet. There only requests with deprecated versions are logged: whoever is named is "
@@ -143,12 +145,20 @@ TIMES = {
     "a short log that is filtered": ([], "at no time complete", 44),
     "a short hole of a short log": (
         [(0, 600), (633, 660)],
-        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:10:33 to 2026-11-21 02:11:00", 660,
+        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:10:33 to 2026-11-21 02:11:00",
+        660,
     ),
     "one of less than a 20th": ([(0, 600), (632, 660)], None, 660),
     "one request": ([], None, 0),
 }
 """The periods of a log, in seconds, which of them are named, and its end if that is not an hour after its beginning."""
+UNREAD: dict[str, tuple[list[int], str | None]] = {
+    "before and after all requests": ([0, 950], None),
+    "among requests": ([50, 60], "2"),
+    "in a silence": ([150], "1; no request from 2026-11-21 02:00:10 to 2026-11-21 02:00:15"),
+    "in both": ([150, 160, 500], "3; no request from 2026-11-21 02:00:10 to 2026-11-21 02:00:15"),
+}
+"""Where records of a log cannot be read, which has requests at 10 to 100 and, after five seconds of silence, 200 to 900."""
 FETCHERS = {
     "one log": ({"a": "2@a:1 3@a:1"}, ["broker 2", "broker 3"]),
     "numbers in order": ({"a": "11@a:1 3@a:1 2@a:1"}, ["broker 2", "broker 3", "broker 11"]),
@@ -180,6 +190,13 @@ def of_brokers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         whole = [{"whole_from": at(first), "whole_until": at(last), "max_idle_ms": 600_000} for first, last in periods]
         coverage = {"log_coverage": {"starts": [], "whole_periods": whole}}
         files.append(log | {"file_id": cluster, "path": "p", "ingested_at": at(9999)} | coverage)
+    unread = []
+    for cluster, (offsets, _) in UNREAD.items():
+        spans = ((0, 10, 10, 100), (15, 44, 200, 900))
+        runs = [dict.fromkeys(EVIDENCE) | dict(zip(RUN, (at(a), at(b), *its), strict=True)) for a, b, *its in spans]
+        log = {"cluster": cluster, "broker": "loud", "file_id": cluster, "path": "p", "ingested_at": at(9999)}
+        files.append(log | {"debug_runs": runs})
+        unread += [{"file_id": cluster, "byte_offset": offset} for offset in offsets]
     logs_of = {cluster: tuple(logs) for cluster, (logs, *_) in (FETCHERS | LISTED).items()}
     for cluster, logs in logs_of.items():
         files += [
@@ -202,6 +219,7 @@ def of_brokers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         mentioned.append(mentioned[-1] | {"kind": "name", "topic": "a topic", "row_number": 99})
     tables = {"connections": connections, "ingested_files": files, "topic_mentions": mentioned, "api_usage": usage}
+    tables["rejected_records"] = unread
     return write_warehouse(tmp_path_factory.mktemp("brokers") / "w", tables)
 
 
@@ -211,6 +229,15 @@ def test_a_log_that_holds_some_of_the_requests_only_is_named(of_brokers: Path, n
     assert partly_logged(scope_of(of_brokers, cluster=name)) == (
         text and f"Not every request is in the logs of {name}/loud ({text}): a broker may have been at INFO or down, the log "
         "filtered, or a part of it missing. Clients may be missing, or look fine."
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_records_that_cannot_be_read_between_requests_are_counted(of_brokers: Path, name: str) -> None:
+    text = UNREAD[name][1]
+    assert partly_logged(scope_of(of_brokers, cluster=name)) == (
+        text and f"Records between requests cannot be read in the logs of {name}/loud ({text}): a part of the log may be missing, "
+        "with its clients."
     )  # fmt: skip
 
 
