@@ -16,6 +16,9 @@ known to be in the session, and `SessionPart` tells enough for another part to c
 A session's epochs count its fetches, so a missing one shows, as does another client: what was held before is then no
 longer known. What lies between two such holes of one part of a log needs nothing from other parts, and is counted at
 once. So the number of session parts grows with the sessions and not with the holes.
+
+A broker answers the requests of a connection one after the other. So a session that is ended on another connection than
+that of its fetches may have a fetch under way, which is logged after the end and goes on with what the session held.
 """
 
 from collections import OrderedDict
@@ -89,7 +92,8 @@ class SessionPart:
         key: the client and the day of the fetches.
         is_start: whether the part holds the session's beginning, so that all that it holds is known.
         is_cut: whether fetches of the session before the part are missing, or were counted at once.
-        is_over: whether the session has ended in the part.
+        is_over: whether the session has ended in the part, and no fetch of it can follow.
+        connection: that of the last fetch.
     """
 
     session: str
@@ -100,6 +104,7 @@ class SessionPart:
     first_at: int
     last_at: int
     is_cut: bool
+    connection: str | None
     is_over: bool = False
     fetches: int = 0
     topics: dict[Topic, _HeldTopic] = field(default_factory=dict)
@@ -121,7 +126,7 @@ class FetchSessions:
         self._cut: OrderedDict[str, None] = OrderedDict()
 
     def fetch(
-        self, key: Key, at: int, session: FetchSession, uses: Sequence[TopicUse]
+        self, key: Key, at: int, session: FetchSession, uses: Sequence[TopicUse], connection: str | None
     ) -> tuple[list[SessionUse], bool]:
         """Note a fetch of a client on a day at a time in microseconds, and the topics that it or its answer names.
 
@@ -132,15 +137,15 @@ class FetchSessions:
         ended: list[SessionUse] = []
         if session.epoch <= 0:
             if session.named:
-                ended += self._close(session.named, is_over=True)
+                ended += self._end(session.named, connection)
             if not session.goes_on:
                 return ended, False
             ended += self._close(session.goes_on, is_over=True)
-            part = self._begin(session.goes_on, key, True, 0, at)
+            part = self._begin(session.goes_on, key, True, 0, at, connection)
         elif session.goes_on not in ("", session.named):
             return self._close(session.named, is_over=True), False
         else:
-            part, broken = self._part(session, key, at)
+            part, broken = self._part(session, key, at, connection)
             ended += broken
         self._open.move_to_end(part.session)
         ended += self._note(part, at, session, uses)
@@ -150,35 +155,47 @@ class FetchSessions:
             ended += self._close(next(iter(self._open)))
         return ended, True
 
-    def acknowledge(self, key: Key, at: int, session: FetchSession) -> list[SessionUse]:
+    def acknowledge(self, key: Key, at: int, session: FetchSession, connection: str | None) -> list[SessionUse]:
         """Note an acknowledgement of a share session: the session's epoch counts it, but it asks for nothing (KIP-932).
 
         The arguments are those of `fetch`; returns uses that are counted now.
         """
         if session.epoch <= 0 or not session.goes_on:
-            return self._close(session.named, is_over=True)
-        part, broken = self._part(session, key, at)
+            return self._end(session.named, connection)
+        part, broken = self._part(session, key, at, connection)
         part.last_epoch = session.epoch
         return broken
 
-    def _part(self, session: FetchSession, key: Key, at: int) -> tuple[SessionPart, list[SessionUse]]:
+    def _end(self, session: str, connection: str | None) -> list[SessionUse]:
+        """Note that a client ends a session; its part stays open if a fetch may be under way."""
+        part = self._open.get(session)
+        if part is not None and part.connection != connection:
+            return []
+        return self._close(session, is_over=True)
+
+    def _part(
+        self, session: FetchSession, key: Key, at: int, connection: str | None
+    ) -> tuple[SessionPart, list[SessionUse]]:
         """Return the part to which a request within a session belongs, and the uses of one that it does not go on."""
         known = self._open.get(session.named)
         ended: list[SessionUse] = []
         if known is not None:
             is_next = known.last_epoch + 1 == session.epoch
             if is_next and known.key == key and known.last_at <= at:  # times ascend: the first and last are the bounds
+                known.connection = connection
                 return known, []
             is_broken = not is_next or known.key[:-1] != key[:-1]
             ended = self._close(session.named, is_broken=is_broken)
             if is_broken:
                 self._note_cut(session.named)
-        return self._begin(session.named, key, False, session.epoch, at), ended
+        return self._begin(session.named, key, False, session.epoch, at, connection), ended
 
-    def _begin(self, session: str, key: Key, is_start: bool, epoch: int, at: int) -> SessionPart:
+    def _begin(
+        self, session: str, key: Key, is_start: bool, epoch: int, at: int, connection: str | None
+    ) -> SessionPart:
         is_cut = session in self._cut and not is_start
         self._cut.pop(session, None)
-        self._open[session] = SessionPart(session, key, is_start, epoch, epoch, at, at, is_cut)
+        self._open[session] = SessionPart(session, key, is_start, epoch, epoch, at, at, is_cut, connection)
         return self._open[session]
 
     def _note(self, part: SessionPart, at: int, session: FetchSession, uses: Sequence[TopicUse]) -> list[SessionUse]:

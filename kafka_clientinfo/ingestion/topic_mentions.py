@@ -118,12 +118,17 @@ class TopicCounts:
         chosen = events.filter(rows.is_valid())
         columns = {name: chosen[name] for name in _COLUMNS} | {"logged_at": chosen["logged_at"].cast(pa.int64())}
         unnamed = pc.if_else(_leaves_out_client_id(chosen), chosen["connection_id"], None)
-        values = (column.to_pylist() for column in (*columns.values(), unnamed, chosen["replica_id"]))
-        for (_, said), is_forwarded, is_duplicate, at, *who, replica_id in zip(mentions, *values, strict=True):
+        of_request = (*columns.values(), unnamed, chosen["connection_id"], chosen["replica_id"])
+        values = (column.to_pylist() for column in of_request)
+        for (_, said), is_forwarded, is_duplicate, at, *who, connection, replica_id in zip(
+            mentions, *values, strict=True
+        ):
             if not (is_forwarded or is_duplicate):
-                self._note(said, at, who, replica_id)
+                self._note(said, at, who, connection, replica_id)
 
-    def _note(self, said: Mentions, at: int, who: Sequence[str | None], replica_id: int | None) -> None:
+    def _note(
+        self, said: Mentions, at: int, who: Sequence[str | None], connection: str | None, replica_id: int | None
+    ) -> None:
         brokers = [(str(node), None) for node in said.brokers]
         for kind, topics in (("name", said.named), ("deletion", said.deleted), ("broker", brokers)):
             for topic in topics:
@@ -138,9 +143,9 @@ class TopicCounts:
         key = (*client, operation, day)
         by_session = False
         if said.session is not None and not said.session.is_fetch:
-            self._add(self._sessions.acknowledge((*client, "fetch", day), at, said.session))
+            self._add(self._sessions.acknowledge((*client, "fetch", day), at, said.session, connection))
         elif said.session is not None:
-            ended, by_session = self._sessions.fetch(key, at, said.session, said.uses)
+            ended, by_session = self._sessions.fetch(key, at, said.session, said.uses, connection)
             self._add(ended)
         for use in said.uses:
             count = self._uses[key].of((use.topic, use.topic_id), at)

@@ -26,6 +26,7 @@ class Step(NamedTuple):
     at: int = 0
     """The time; the step's number, from 1 on, by default."""
     is_fetch: bool = True
+    connection: str = "1"
 
 
 def full(added: str = "", named: str = "", goes_on: str = "7", **given: Any) -> Step:
@@ -51,10 +52,10 @@ def noted(sessions: FetchSessions, steps: Sequence[Step]) -> tuple[list[SessionU
         forgotten = tuple((topic, None, numbers) for topic, numbers in topics(step.forgotten).items())
         session = FetchSession(step.named, step.epoch, step.goes_on, forgotten, step.is_fetch)
         if step.is_fetch:
-            found, counts = sessions.fetch(step.key, step.at or number, session, uses_named)
+            found, counts = sessions.fetch(step.key, step.at or number, session, uses_named, step.connection)
             by_session.append(counts)
         else:
-            found = sessions.acknowledge(step.key, step.at or number, session)
+            found = sessions.acknowledge(step.key, step.at or number, session, step.connection)
         uses += found
     return uses, by_session
 
@@ -164,6 +165,26 @@ CASES: dict[str, tuple[list[Step], dict[Any, tuple[int, int, int]], list[tuple[A
     ),
     "a final acknowledgement ends the session": (
         [full("a0"), Step(1), Step(-1, goes_on="", is_fetch=False)], {"a": (2, 1, 2)}, [],
+    ),
+    "a fetch that was under way when the session was ended on another connection goes on with it": (
+        [full("a0"), Step(-1, goes_on="", connection="2"), Step(1, "b0")], {"a": (2, 1, 3), "b": (1, 3, 3)},
+        [part((0, 1), 2, "start", a={0: HELD}, b={0: (True, 1, 1)})],
+    ),
+    "also when another session was begun there": (
+        [Step(3, "a0"), full("b0", named="7", goes_on="8", connection="2"), Step(4)],
+        {"a": (2, 1, 3), "b": (1, 2, 2)},
+        [part((3, 4), 2, a={0: HELD}), part((0, 0), 1, "start", "8", b={0: HELD})],
+    ),
+    "also after an acknowledgement that ended it": (
+        [full("a0"), Step(-1, goes_on="", connection="2", is_fetch=False), Step(1)], {"a": (2, 1, 3)},
+        [part((0, 1), 2, "start", a={0: HELD})],
+    ),
+    "but none that was answered on the connection on which it was ended": (
+        [full("a0"), Step(1, connection="2"), Step(-1, goes_on="", connection="2"), Step(2)], {"a": (2, 1, 2)},
+        [part((2, 2), 1, "cut")],
+    ),
+    "nor one of a later epoch": (
+        [full("a0"), Step(-1, goes_on="", connection="2"), Step(2)], {"a": (1, 1, 1)}, [part((2, 2), 1, "cut")],
     ),
     "a part begins with its first fetch": (
         [Step(4, is_fetch=False), Step(5, "a0"), Step(7)], {"a": (1, 2, 2)},

@@ -182,7 +182,7 @@ def test_rows_are_counted_and_begin_where_the_last_ones_ended() -> None:
     assert (list(counts.rows(("c", "b", "f"), 9)), counts.row_count) == ([], 0)
     said = Mentions("produce", (TopicUse("t", None, 1, {}), TopicUse("u", None, 1, {})), named=(("v", None),))
     for begin, end, number in ((9, 20, 3), (20, 30, 6)):
-        counts._note(said, 0, ("p", "c", None, None, None), None)
+        counts._note(said, 0, ("p", "c", None, None, None), None, None)
         (found,) = counts.rows(("c", "b", "f"), end)
         assert counts.row_count == number
         rows = found.rows.to_pylist()

@@ -17,7 +17,7 @@ Held = dict[str, set[int]]
 
 @dataclass(frozen=True)
 class Fetch:
-    """One fetch: `kind` is full, incremental, refused, final or alone; added and forgotten are topics with partitions."""
+    """One fetch: `kind` is full, incremental, overtaken, refused, final or alone; added and forgotten are topics with partitions."""
 
     client: str
     kind: str
@@ -31,7 +31,7 @@ def fetches() -> st.SearchStrategy[list[Fetch]]:
     """Any order of fetches of two clients, mostly incremental ones, and some after midnight."""
     pair = st.tuples(st.sampled_from(TOPICS), st.sampled_from(PARTITIONS))
     pairs = st.lists(pair, max_size=3, unique=True).map(tuple)
-    kinds = st.sampled_from(["full", *["incremental"] * 12, "refused", "final", "alone"])
+    kinds = st.sampled_from(["full", *["incremental"] * 12, "overtaken", "refused", "final", "alone"])
     answered = st.lists(st.sampled_from(TOPICS), max_size=2, unique=True).map(tuple)
     seconds = st.sampled_from([0.0, 0.5, 1.0, 13 * 3600.0, -0.01])
     one = st.builds(Fetch, st.sampled_from(CLIENTS), kinds, pairs, pairs, answered, seconds)
@@ -64,7 +64,7 @@ class History:
         session, epoch = self._sessions.get(client, (0, 0))
         kind = fetch.kind if session or fetch.kind in ("full", "alone") else "full"
         added = tuple(dict.fromkeys((*fetch.added, *fetch.forgotten, ("a", 0)))) if kind == "full" else fetch.added
-        named, goes_on = session, session
+        named, goes_on, is_last = session, session, False
         if kind == "full":
             self._next += 1
             epoch, goes_on, self._held[client] = 0, self._next, {}
@@ -74,6 +74,10 @@ class History:
             goes_on, epoch = 0, -1
         elif kind == "refused":
             goes_on = 0
+        elif kind == "overtaken":  # it is logged after another connection's request has ended the session
+            self.asked.append((client, set(), ()))
+            self.records.append(_record(self._at, client, len(self.records), session, -1, 0, (), (), (), "5000"))
+            is_last, kind = True, "incremental"
         topics = {topic for topic, _ in added}
         answered: tuple[str, ...] = ()
         if kind in ("full", "incremental", "refused"):
@@ -95,7 +99,7 @@ class History:
         self.records.append(_record(*place, named, epoch, goes_on, added, forgotten, rows))
         if kind == "alone":
             return
-        if goes_on:
+        if goes_on and not is_last:
             self._sessions[client] = (goes_on, epoch + 1)
         else:
             self._sessions.pop(client, None)
@@ -105,6 +109,7 @@ class History:
 def _record(
     at: float, client: str, number: int, named: int, epoch: int, goes_on: int, added: Sequence[tuple[str, int]],
     forgotten: Sequence[tuple[str, int]], answered: Sequence[tuple[str, int]],
+    port: str = "4000",
 ) -> bytes:  # fmt: skip
     request: dict[str, Any] = {"replicaId": -1, "sessionId": named, "sessionEpoch": epoch}
     request["topics"] = [{"topic": t, "partitions": [{"partition": p, "fetchOffset": 0}]} for t, p in added]
@@ -117,5 +122,5 @@ def _record(
     response = {"throttleTimeMs": 0, "errorCode": error, "sessionId": goes_on, "responses": rows}
     return json_record(
         at=at, api="FETCH", version=11, client_id=client, correlation_id=number, request=request, response=response,
-        connection=f"10.0.0.1:9092-10.0.0.2:4000{CLIENTS.index(client)}-0",
+        connection=f"10.0.0.1:9092-10.0.0.2:{port}{CLIENTS.index(client)}-0",
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.config.settings import Settings
@@ -20,7 +20,7 @@ from tests.engines import collected, on
 from tests.frames import START, at, frame, ledger
 from tests.scanned import by_cluster
 
-from .histories import History, fetches
+from .histories import Fetch, History, fetches
 
 _USES = """
     SELECT client_id, operation, topic, CAST(day AS VARCHAR), requests, bytes, map_entries(errors), first_at, last_at
@@ -83,7 +83,18 @@ def cut_logs(draw: st.DrawFn) -> CutLog:
     return CutLog(history, left, sorted(draw(st.sets(st.integers(0, len(left)), max_size=4))))
 
 
+OVERTAKEN = History(
+    [
+        Fetch("x", "full", (("a", 0),), (), (), 1.0),
+        Fetch("x", "incremental", (), (), ("a",), 1.0),
+        Fetch("x", "overtaken", (("b", 0),), (), ("b",), 1.0),
+    ]
+)
+"""A fetch under way when another connection ends its session: four records."""
+
+
 @LAW
+@example([CutLog(OVERTAKEN, list(range(4)), list(places)) for places in ((1,), (2,), (3,), (1, 3), (2, 3))])
 @given(st.lists(cut_logs(), min_size=8, max_size=8))
 def test_each_topic_counts_however_the_log_is_cut(logs: Path, cases: list[CutLog]) -> None:
     """Each case is two clusters of one log, as their derivation costs as much as one."""
