@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.commands import first_owners
-from kafka_clientinfo.config.owners import load_owners
-from tests.commands.fleet_on_disk import HOSTILE, use
+from kafka_clientinfo.config.owners import Owner, load_owners
+from tests.commands.fleet_on_disk import HOSTILE, fleet, use
 
 UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 ROLE = "[IAM]:[arn:aws:sts::111122223333:assumed-role/orders/i-0"
@@ -21,6 +21,9 @@ OF_NOBODY = (
 NOBODYS = (
     "# These client ids are chosen by libraries or tools, and belong to nobody: give owners by hosts, groups or topics."
 )
+
+
+KINDS = ("principals =", "client_ids =")
 
 
 def rule(owner: str, key: str, pattern: str) -> list[str]:
@@ -83,8 +86,8 @@ def test_it_begins_with_a_rule_for_each_principal_or_kind_of_id(warehouse: Path,
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     rules = load_owners(str(path)).rules
     assert [(rule.owner.name, {kind: texts for kind, texts in rule.patterns.items() if texts}) for rule in rules] == [
-        ("pay.ments", {"principals": (r"User:pay\.ments",)}),
-        ("search", {"client_ids": (r"search-\d+",)}),
+        ("pay.ments", {"principals": (r"User:pay\.ments",), "clusters": ("c",)}),
+        ("search", {"client_ids": (r"search-\d+",), "clusters": ("c",)}),
     ]
     assert "# 3 connections from 3 hosts, such as 10.2.0.1\n" in path.read_text("utf-8")
     answer = ask(*line)
@@ -104,9 +107,87 @@ def test_a_program_is_a_rule(
     path = tmp_path / "owners.toml"
     assert ask("clients", "--warehouse", warehouse, "--cluster", name, "--init-owners", path).code == 0
     _, _, rules = path.read_text("utf-8").partition("rules.\n")
-    assert list(filter(None, rules.splitlines())) == lines
+    # The warehouse has other clusters.
+    with_cluster = [(line, f"clusters = ['{name}']") if line.startswith(KINDS) else (line,) for line in lines]
+    assert list(filter(None, rules.splitlines())) == [line for both in with_cluster for line in both]
     if "[[owners]]" in lines:
         assert len(load_owners(str(path)).rules) == lines.count("[[owners]]")
+
+
+A, B, EVERYWHERE = ("a",), ("b.1",), ()
+SEVERAL: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str, tuple[str, ...]]]]] = {
+    "seen in one": ([use("app", "10.1.0.1", cluster="a")], [("app", "app", A)]),
+    "the same in both": (
+        [use("app", "10.1.0.1", cluster=c, topics=["t"], groups=["g"]) for c in ("a", "b.1")],
+        [("app", "app", EVERYWHERE)],
+    ),
+    "other topics": (
+        [use("app", "10.1.0.1", cluster=c, topics=[c]) for c in ("a", "b.1")],
+        [("app (a)", "app", A), ("app (b.1)", "app", B)],
+    ),
+    "other groups": (
+        [use("app", "10.1.0.1", cluster=c, groups=[c]) for c in ("a", "b.1")],
+        [("app (a)", "app", A), ("app (b.1)", "app", B)],
+    ),
+    "other topics of one principal": (
+        [use("x", "10.1.0.1", cluster=c, topics=[c], principal="User:p") for c in ("a", "b.1")],
+        [("p (a)", "User:p", A), ("p (b.1)", "User:p", B)],
+    ),
+    "one program here, and two there": (
+        [use(f"app-{n}", "10.1.0.1", cluster=c, topics=[f"{c} {n}" if c == "a" else "t"]) for n in "12" for c in ("a", "b.1")],
+        [("app", r"app-\d+", B), ("app-1", "app-1", A), ("app-2", "app-2", A)],
+    ),
+}  # fmt: skip
+"""Clients in the clusters a and b.1, and the rules: owner, pattern and clusters."""
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_rule_is_for_the_clusters_where_its_clients_do_the_same(
+    name: str, tmp_path: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uses, expected = SEVERAL[name]
+    root = fleet(tmp_path / "w", [*uses, *(use("kgo", "10.9.0.1", cluster=c) for c in ("a", "b.1"))])
+    topics = {
+        (one["cluster"], one.get("principal", "User:ANONYMOUS"), one["client_id"], "kgo", "v1.0"): one.get("topics", ())
+        for one in uses
+    }
+    monkeypatch.setattr(first_owners, "topics_of_clients", lambda _: topics)
+    path = tmp_path / "owners.toml"
+    assert ask("clients", "--warehouse", root, "--init-owners", path).code == 0
+    owners = load_owners(str(path))
+    found = [(r.owner.name, *r.patterns["principals"], *r.patterns["client_ids"]) for r in owners.rules]
+    assert found == [(owner, pattern) for owner, pattern, _ in expected]
+    for rule, (*_, clusters) in zip(owners.rules, expected, strict=True):
+        assert rule.patterns["clusters"] == tuple(one.replace(".", r"\.") for one in clusters)
+
+
+LEFT_OUT = "# Without a rule: {}, being empty, longer than 255 characters, or with characters"
+
+
+@pytest.mark.parametrize(
+    ("uses", "left_out"),
+    [
+        ([use("a" * 255, "10.1.0.1")], None),
+        ([use(None, "10.1.0.1"), use("", "10.1.0.1"), use("a" * 256, "10.1.0.1")], "2 client ids"),
+        ([use("x\ny", "10.1.0.1"), use("x", "10.1.0.1", principal="User:\n")], "1 client id and 1 principal"),
+    ],
+)
+def test_what_no_pattern_can_name_is_counted(
+    uses: list[dict[str, Any]], left_out: str | None, tmp_path: Path, ask: Any
+) -> None:
+    path = tmp_path / "owners.toml"
+    assert (
+        ask(
+            "clients", "--warehouse", fleet(tmp_path / "w", [*uses, use("app", "10.1.0.1")]), "--init-owners", path
+        ).code
+        == 0
+    )
+    lines = path.read_text("utf-8").splitlines()
+    assert [line for line in lines if LEFT_OUT.format(left_out) in line] == [
+        line for line in lines if "Without" in line
+    ]
+    assert any("Without" in line for line in lines) is (left_out is not None)
+    assert load_owners(str(path)).of(client_id="a" * 255) == (None if left_out else Owner("a" * 200))
 
 
 def test_beside_owners_it_has_rules_for_the_rest(warehouse: Path, tmp_path: Path, ask: Any) -> None:
