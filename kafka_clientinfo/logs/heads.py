@@ -33,11 +33,13 @@ _LABELS = re.compile(rb"\{\}|[{\[](?:[\w@.-]{1,64} )?" + _VALUE + rb"(?:,? ?" + 
 """Labels that a pattern or a tool adds: MDC's `{a=b}`, Loki's `{app="kafka"}`, the structured data of RFC 5424."""
 _COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}[mK]")
 _LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
+_BRACES = re.compile(rb"\{[^{}\"\r\n]{0,300}\}")
 _TAIL = re.compile(
-    rb"\s*(?:(?:\([^()]{1,300}(?:\([^()]{1,300}\)[^()]{0,300})?\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255} ?\|?|(?:- )?"
+    rb"\s*+(?:(?:\([^()]{1,300}(?:\([^()]{1,300}\)[^()]{0,300})?\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255}+ ?\|?|(?:- )?"
     + REQUEST_LOGGERS
-    + rb")\s*){0,4}"
+    + rb"|[\w.-]{1,64}+=\S{0,256}+|(?=[^\s\d]{0,255}\d)[\w.:,+-]{1,255}+|<\w{1,64}>|[|;$#~])\s*+){0,8}"
 )
+"""Brackets, a logger, words with `=` or a digit (a thread, a time, an id), and marks."""
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
@@ -100,8 +102,11 @@ def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
 
 
 def may_follow(text: bytes) -> bool:
-    """Return whether a pattern may write this after a message: words in brackets or after a pipe, and no other logger."""
-    return text in _USUAL_TAILS or (_TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None)
+    """Return whether a pattern or a tool may write this after a message: no words of another message, and no other logger."""
+    if text in _USUAL_TAILS:
+        return True
+    text = _BRACES.sub(b"", text)
+    return _TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None
 
 
 def is_one_request(texts: Iterable[str]) -> bool:

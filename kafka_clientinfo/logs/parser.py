@@ -201,6 +201,8 @@ class Parser:
         for start, read in _GENERATIONS:
             if message.startswith(start):
                 logged = read(message)
+                if logged.generation != "json":
+                    text.check_end(logged, record.text is None)
                 logged_at = self.clock.micros(prefix[1], prefix[2], prefix[3])
                 self.mentions = _mentions(logged) if self._reads_topics else NOTHING
                 return self._event(record.offset, logged_at, prefix[4], logged, _forged(record, message))

@@ -19,6 +19,7 @@ from contextlib import suppress
 from json import JSONDecoder
 from typing import NamedTuple
 
+from .generations.plain_json import CONNECTION
 from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
 from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP, TEXT_STARTS
 from .wrappers import Line, event, stated
@@ -38,7 +39,8 @@ _OWN_LOGGER = re.compile(rb" ?\(" + REQUEST_LOGGERS + rb"\)\s*\Z")
 _NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
 _ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
 """The beginning of a value in JSON or logfmt."""
-_LABELS_AT_END = re.compile(rb" \{[^{}\"]{0,300}\}\Z")
+_OBJECT_END = re.compile(rb'"softwareVersion":"[^"\\]*"\}(?:,"\w{1,64}":[\d.E-]{1,40})*\}')
+"""The last fields of a request in JSON."""
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
 _JSON_REQUEST = COMPLETED + b'{"'
@@ -104,9 +106,8 @@ def message_start(line: Line) -> Start | None:
     message = text[words:]
     if message.startswith(_JSON_REQUEST):
         message = message.rstrip(b"\r")
-        if message.endswith(b"}") and not message.endswith(b"}}"):
-            message = _LABELS_AT_END.sub(b"", message)
-        end = message.rfind(b"}") + 1
+        last = _OBJECT_END.search(message, max(0, message.rfind(CONNECTION)))
+        end = last.end() if last else message.rfind(b"}") + 1
         is_cut = end == 0 or not may_follow(message[end:])
         return Start(own, message if is_cut else message[:end], REQUEST_LOGGER, True)
     return Start(own, message, logger, _ONE_LINE.match(message) is not None)

@@ -18,7 +18,7 @@ from tests.amounts import one_in, places
 from tests.builders import TEXT_RECORDS, json_record, request_header_struct_record
 from tests.logs.excerpts import GENERATIONS, parse, requests
 from tests.logs.laid_out import TRACES, comparable, events
-from tests.logs.patterns import LINES, MESSAGE, PATTERNS, Write, kafka, written
+from tests.logs.patterns import LINES, MESSAGE, PATTERNS, THREAD, Write, kafka, written
 from tests.wrapping import wrap
 
 
@@ -30,6 +30,30 @@ def test_requests_are_read_in_any_pattern(name: str, generation: str) -> None:
     got = requests(events(written(PATTERNS[name], lines)))
     assert [comparable(one) for one in got] == [comparable(one) for one in expected]
     assert [one.logged_at for one in got] == [one.logged_at for one in expected]
+
+
+AFTER = ("\t1795262400462", " (kafka.request.logger)\t1795262400462", f" [{THREAD}]", f" {THREAD}", " {}", " {a=b}", " host=k1", "|",
+         " (RequestChannel.scala:249)", ";", "$", " 6fa459ea-ee8a-11ca-894e-db77e160355e", " 2026-11-21 12:00:00,000", " <EOL>")  # fmt: skip
+
+
+@pytest.mark.parametrize(("after", "generation"), list(product(AFTER, GENERATIONS)))
+def test_what_a_pattern_writes_after_a_record_is_no_part_of_it(after: str, generation: str) -> None:
+    """It may be part of a principal if that comes last, as before 0.10.2: then the record is rejected."""
+    lines = LINES[generation][:12]
+    expected = requests(parse(written(kafka, lines)))
+    got = events(written(lambda *line: PATTERNS["Cloudera"](*line) + after, lines))
+    certain = [one for one in expected if one.listener is not None or one.principal is None]
+    assert [comparable(one) for one in requests(got)] == [comparable(one) for one in certain]
+    assert len(got) == len(lines)
+
+
+@pytest.mark.parametrize("after", [" and more", ", correlationId=7", " -- {topics=[]}", '"'])
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+def test_no_record_ends_before_words_that_no_pattern_writes(build: Callable[..., bytes], after: str) -> None:
+    line = MESSAGE.fullmatch(build().decode().strip())
+    assert line is not None
+    (got,) = events(written(lambda *line: PATTERNS["Cloudera"](*line) + after, [line]))
+    assert isinstance(got, RejectedRecord)
 
 
 def test_the_fields_of_a_request_may_be_the_events_own() -> None:

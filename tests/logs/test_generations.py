@@ -10,7 +10,7 @@ from kafka_clientinfo.logs.generations.text import read_tail
 from kafka_clientinfo.protocol import api_name
 from kafka_clientinfo.protocol.api_keys import ALIASES
 from tests.builders import RECORDS, api_key_struct_record, json_record, name_text_record, request_header_struct_record
-from tests.logs.excerpts import EXCERPTS, GENERATIONS, duplicates, parse, request, requests
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, duplicates, parse, rejected, request, requests
 
 KIP_511_EXAMPLE = (
     b"[2019-07-02 14:11:16,137] DEBUG Completed request:RequestHeader(apiKey=FIND_COORDINATOR, apiVersion=2, "
@@ -172,13 +172,19 @@ def text_tail(rest: str) -> bytes:
 )  # fmt: skip
 def test_it_reads_what_the_broker_knew_of_the_connection(rest: str, known: tuple[str | None, ...]) -> None:
     tail = read_tail(text_tail(rest))
-    assert (tail.start, *tail[3:]) == (1, *known)
+    assert (tail.start, *tail[3:8]) == (1, *known)
 
 
 @pytest.mark.parametrize(
     ("name", "version"), [(odd, "v") for odd in ("n(", "n)", "n,")] + [("n", odd) for odd in ("v(", "v)", "v,")]
 )
-def test_software_that_a_broker_never_writes_is_text_of_the_principal(name: str, version: str) -> None:
-    principal = f"a,listener:L,clientInformation:ClientInformation(softwareName={name}, softwareVersion={version})"
-    tail = read_tail(text_tail(f",securityProtocol:SSL,principal:{principal}"))
-    assert tail[3:] == (None, "SSL", principal, None, None)
+def test_software_that_a_broker_never_writes_is_no_end_of_a_record(name: str, version: str) -> None:
+    assert rejected(request_header_struct_record(software=(name, version))).reason == "malformed_tail"
+
+
+@pytest.mark.parametrize("principal", ["User:a", "User:CN=a b,O=Ac me,C=US", "User:CN=a,listener:b (c.d)"])
+def test_what_is_cut_inside_its_last_fields_is_rejected(principal: str) -> None:
+    whole = request_header_struct_record(principal=principal, software=("n", "v"))
+    for end in range(whole.index(b",listener:PLAINTEXT"), whole.index(b"v)") + 1):
+        if end not in (whole.index(b",listener:PLAINTEXT") + size for size in range(10, 20)):  # as before 2.5
+            assert rejected(whole[:end] + b" (kafka.request.logger)\n").reason == "malformed_tail"

@@ -42,7 +42,10 @@ class Times(NamedTuple):
 
 
 class TextTail(NamedTuple):
-    """Connection, times, and what the broker knew of the connection; `start` is the tail's position in the message."""
+    """Connection, times, and what the broker knew of the connection.
+
+    `start` is the tail's position in the message; `after` is what the log's pattern writes after a tail in text.
+    """
 
     start: int
     connection_id: str
@@ -52,6 +55,7 @@ class TextTail(NamedTuple):
     principal: str | None
     client_software_name: str | None
     client_software_version: str | None
+    after: str | None = None
 
 
 class LoggedRequest(NamedTuple):

@@ -16,6 +16,7 @@ import re
 from ...protocol import api_key
 from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS, TOPIC_APIS
 from ..error_codes import struct_error_codes
+from ..heads import may_follow
 from ..request_event import MalformedRecord
 from ..struct_text import struct_body
 from .fields import INT16, INT32, LONGEST_MS, TIME_NAMES, LoggedRequest, TextTail, Times, read_header, read_integer
@@ -55,11 +56,17 @@ _TIMES = b"".join(
     (rb"(?:,%bTime:%b)?" if name == "throttle" else rb",%bTime:%b") % (name.encode(), _TIME) for name in TIME_NAMES
 )
 _TAIL = re.compile(
-    rb" from (?:connection|client) ([^\s;]{1,600});" + _TIMES[1:] + rb"(?:,securityProtocol:(\w+),principal:(.*?)"
-    rb"(?:,listener:([^,]*)(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?)?)?"
-    rb"(?:,temporaryMemoryBytes:-?\d+)?(?:,messageConversionsTime:[\d.,E-]+)?",
+    rb" from (?:connection|client) ([^\s;]{1,600});"
+    + _TIMES[1:]
+    + rb"(?:,securityProtocol:(\w+),principal:(?:(.*),listener:([\w.-]*+)"
+    rb"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?|(.*)\Z))?"
+    rb"(?:,temporaryMemoryBytes:-?\d++)?(?:,messageConversionsTime:[\d.,E-]++)?((?![\w.,-])[^\r\n]{1,700})?",
     re.DOTALL,
 )
+"""The last group is what the log's pattern writes after the record, which cannot be told from a principal that comes last."""
+_NO_PRINCIPAL = re.compile(r",listener:|\((?:kafka\.request\.logger|kafka\.network\.RequestChannel\$)\)")
+_LONGEST_END = 700
+_AFTER_PRINCIPAL = re.compile(r"[\s\[({<|;$]")
 _STARTS = (b" from connection ", b" from client ")
 _MOST_TRIED = 16
 """So many beginnings of a tail are tried, the rightmost first."""
@@ -190,7 +197,7 @@ def read_tail(message: bytes) -> TextTail:
     """Read the tail of a message without its logger: ` from connection …;totalTime:…,principal:…`.
 
     The client's texts before it may hold a perfect copy of a tail, so the rightmost tail that reaches to the record's
-    end is the broker's.
+    end, or to what a pattern may write after it (`check_end`), is the broker's.
 
     Raises:
         MalformedRecord: `malformed_tail`; no tail reaches to the message's end.
@@ -202,8 +209,28 @@ def read_tail(message: bytes) -> TextTail:
             break
         tail = _TAIL.fullmatch(message, at)
         if tail is not None:
-            connection, *times, protocol, principal, listener, name, version = tail.groups()
-            texts = map(_text, (listener, protocol, principal, name, version))
+            connection, *times, protocol, principal, listener, name, version, last, after = tail.groups()
+            texts = map(_text, (listener, protocol, principal if last is None else last, name, version, after))
             return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *texts)
         end = at
     raise MalformedRecord("malformed_tail", "no connection and times at the record's end")
+
+
+def check_end(logged: LoggedRequest, is_own_pattern: bool) -> None:
+    """Reject a request in text if it is not certain where its last field ends and what the log's pattern writes begins.
+
+    In Kafka's own pattern the logger follows the last field. A principal is the last field only before 1.0.
+
+    Raises:
+        MalformedRecord: `malformed_tail`.
+    """
+    tail, after = logged.tail, logged.tail.after or ""
+    is_cut = bool(after) if is_own_pattern else not may_follow(after.encode())
+    if tail.listener is None and logged.generation == "request_header_struct":
+        is_cut = True
+    elif tail.listener is None and tail.principal and not is_own_pattern:
+        last = tail.principal[-_LONGEST_END:]
+        ends = (last[begin.start() :] for begin in _AFTER_PRINCIPAL.finditer(last))
+        is_cut = _NO_PRINCIPAL.search(tail.principal) is not None or any(may_follow(end.encode()) for end in ends)
+    if is_cut:
+        raise MalformedRecord("malformed_tail", "what the log's pattern writes after the last field may be part of it")
