@@ -14,6 +14,7 @@ brace, no level above INFO, and no logger but that of requests.
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 from .record_marks import OWN_WORDS, REQUEST_LOGGERS
 
@@ -53,21 +54,34 @@ _FORMS = (
     re.compile(rb"(?<!\d)(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{4})[ T]" + _CLOCK),
     re.compile(rb"(?<!\d)(?P<day>\d\d?)[/ .-]" + _MONTH + rb"[/ .-](?P<year>\d{4})[ :T]" + _CLOCK),
     re.compile(
-        rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T]?(?P<clock>\d\d:?\d\d:?\d\d)"
+        rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T](?P<clock>\d\d:?\d\d:?\d\d)"
         rb"[,.]?(?P<fraction>\d{3,9})?" + _ZONE + rb"(?!\d)"
     ),
     re.compile(rb"(?<!\w)" + _MONTH + rb" (?P<day>[ \d]\d)(?:,? (?P<year>\d{4})(?: @)?)? " + _CLOCK),
 )
 """Dates and times, the surest first."""
-_EPOCH = re.compile(rb"(?<![\d.-])(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?(?![\d:-])")
+_NUMBER = re.compile(
+    rb"(?<![\w.-])(?:(20[1-9]\d)([01]\d)([0-3]\d)([0-2]\d)([0-5]\d)([0-5]\d)(\d{3,9})?|(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?)"
+    rb"(?![\w:-]|\.\d)"
+)
+"""A time in digits alone: log4j's COMPACT, or the epoch in seconds down to nanoseconds."""
+_FIRST_RELEASE = 1_293_840_000_000_000
+"""2011, the year of Kafka's first release; a lower number is none of the epoch."""
+_INNER = re.compile(
+    rb"\[(?![\s\d])[^\[\]]{0,300}\]|(?<![\w.-])(?!(?:t|ts|date|epoch|time(?:stamp)?)=)[\w.-]{1,64}+=\S{1,255}"
+)
+"""A thread, MDC or id, which may hold a time that is not the line's."""
 
 
-def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | None] | None:
+def head_of(
+    text: bytes, has_time: bool, latest: datetime | None = None
+) -> tuple[int, bytes | None, bytes | None] | None:
     """Return where a request log's own words begin, and the time and level of the head before them.
 
     Args:
         text: a line.
         has_time: whether the line's time is known, so that the head needs none.
+        latest: that of `time_in`.
 
     Returns:
         The time in the notation of `record_marks.TIME`, and one of log4j's levels; None for each that is not stated. None
@@ -82,7 +96,7 @@ def head_of(text: bytes, has_time: bool) -> tuple[int, bytes | None, bytes | Non
         head = _LABELS.sub(b"", head)
     if _NOT_OURS.search(head) or head[-1:].isalnum():
         return None
-    time = time_in(head) if head else None
+    time = time_in(head, latest, has_time) if head else None
     if time is None and not has_time:
         return None
     levels = _LEVEL.findall(head)
@@ -114,33 +128,41 @@ def is_one_request(texts: Iterable[str]) -> bool:
     return len({text[words.start() :][:_SAMPLE] for text in texts if (words := _WORDS.search(text))}) <= 1
 
 
-def time_in(head: bytes, latest: datetime | None = None) -> bytes | None:
+def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False) -> bytes | None:
     """Return the last time that a head states, in the notation of `record_marks.TIME`; None if it states none.
 
-    The last one is the message's own; one before it is that of a wrapper or a tool. A time without a year is at most a day
-    after `latest` (None: now).
+    The last one is the message's own; one before it is that of a wrapper or a tool, and one inside a thread's name or MDC
+    or a number, which may be an id, only if there is no other: neither here nor of the line (`has_time`). A time without a
+    year, or that is a number, is at most a day after `latest` (None: now).
     """
-    for form in _FORMS:
-        if found := _last(form, head):
+    last = (latest or datetime.now(UTC)) + timedelta(days=1)
+    outer = _INNER.sub(b" ", head)
+    for text, form in product((outer,) if has_time else (outer, head), _FORMS):
+        if found := _last(form, text):
             time = found.groupdict()
             month, day = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2)
             digits = time["clock"].replace(b":", b"")
             clock = b":".join((digits[:2], digits[2:4], digits[4:]))
-            year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, latest or datetime.now(UTC))
+            year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, last)
             fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
             return b"-".join((year, month, day)) + b" " + clock + (b"," + fraction if fraction else b"") + zone
-    if found := _last(_EPOCH, head):
-        fraction = found[2] or found[3] or b""
-        return of_epoch(int(found[1]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6]))
-    return None
+    found = None if has_time else _NUMBER.search(outer)
+    if found is None:
+        return None
+    if found[1]:
+        compact = b"%b-%b-%b %b:%b:%b" % found.group(1, 2, 3, 4, 5, 6)
+        return compact + (b"," + found[7] if found[7] else b"") if compact < f"{last:%Y-%m-%d}".encode() else None
+    fraction = found[9] or found[10] or b""
+    micros = int(found[8]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6])
+    return of_epoch(micros) if _FIRST_RELEASE <= micros < last.timestamp() * 1_000_000 else None
 
 
-def _latest_year(day_and_time: bytes, latest: datetime) -> bytes:
-    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it at most a day after `latest`.
+def _latest_year(day_and_time: bytes, last: datetime) -> bytes:
+    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it not after `last`.
 
     So a December before a January is in the previous year.
     """
-    last = latest.astimezone(UTC).replace(tzinfo=None) + timedelta(days=1)
+    last = last.astimezone(UTC)
     is_over = f"{last:%m-%d %H:%M:%S}".encode() < day_and_time
     return str(last.year - is_over).encode()
 

@@ -96,7 +96,7 @@ def message_start(line: Line) -> Start | None:
     if prefix is not None and OWN_WORDS.match(text, prefix.end()):  # the same as below, but faster
         words, own = prefix.end(), prefix[0]
     else:
-        head = head_of(text, line.time is not None)
+        head = head_of(text, line.time is not None, line.latest)
         if head is None:
             return None
         words, time, level = head
@@ -144,7 +144,7 @@ def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
         return None  # it holds several events
     for message in fields:
         others = (one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message)
-        time = next(filter(None, map(time_in, others)), line.time)
+        time = next(filter(None, (time_in(one, line.latest) for one in others)), line.time)
         inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=time)
         if (start := message_start(inner) or (json_start(inner) if message.startswith("{") else None)) is not None:
             return start._replace(whole=True, escaped=True)
@@ -158,10 +158,14 @@ def json_start(line: Line) -> Start | None:
         return None
     message, fields = found
     text = message.rstrip(b"\r\n")
-    if not text.startswith(b"{") and (inner := start_of(Line(text))) is not None:
+    inner = None if text.startswith(b"{") else start_of(Line(text, time=b"", latest=line.latest))
+    if inner is not None and not inner.stamp.startswith(b"[]"):
         return inner._replace(whole=True)
     time, level, logger = stated(fields)
     time = time or line.time
+    if time is None and inner is not None:
+        inner = start_of(Line(text, latest=line.latest))
+        return None if inner is None else inner._replace(whole=True)
     inner = start_of(Line(text, time=time)) if text.startswith(b"{") else None
     if inner is not None and OWN_WORDS.match(inner.message):
         return inner._replace(whole=True)

@@ -79,6 +79,7 @@ class Line(NamedTuple):
         time: time of the wrapper or the event, in the notation of `record_marks.TIME`, or None.
         level: one of log4j's levels, or None.
         logger: the event's logger, or None.
+        latest: that of `layouts.Layout`, for a line or event without a wrapper.
     """
 
     text: bytes
@@ -87,6 +88,7 @@ class Line(NamedTuple):
     time: bytes | None = None
     level: bytes | None = None
     logger: bytes | None = None
+    latest: datetime | None = None
 
 
 def unwrapped(line: bytes, latest: datetime | None) -> Line:
@@ -96,10 +98,10 @@ def unwrapped(line: bytes, latest: datetime | None) -> Line:
     `layouts.Layout`.
     """
     if line.startswith(b"{"):
-        return _entry(line) or Line(line)
+        return _entry(line) or Line(line, latest=latest)
     if STAMP.match(line):
         return Line(line)
-    return _cri(line) or _syslog(line, latest) or Line(line)
+    return _cri(line) or _syslog(line, latest) or Line(line, latest=latest)
 
 
 def _cri(line: bytes) -> Line | None:

@@ -135,6 +135,18 @@ def test_no_time_is_taken_from_the_message(name: str) -> None:
     assert [one.logged_at for one in got] == [one.logged_at for one in genuine]
 
 
+@pytest.mark.parametrize(
+    "head", ["1234567890 [t] DEBUG ", "1795262400462 ", "[1402345678] ", "[at=2025-01-01T00:00:00Z] "]
+)
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+def test_a_number_or_mdc_is_no_time_where_a_wrapper_states_one(build: Callable[..., bytes], head: str) -> None:
+    text, time = head + build().decode().strip().split("] DEBUG ")[1], "2026-11-21T12:00:00.500Z"
+    events_of = ({"log": f"{text}\n", "stream": "stdout", "time": time}, {"@timestamp": time, "message": text})
+    for line in (f"{time} stdout F {text}", *map(json.dumps, events_of)):
+        (got,) = requests(events(line.encode() + b"\n"))
+        assert got.logged_at == 1_795_262_400_500_000, line
+
+
 @pytest.mark.parametrize("name", ["a time alone", "Cloudera", "JBoss", "no MDC", "slashes", "%d{DATE}"])
 @pytest.mark.parametrize("before", ["2020-01-01T00:00:00Z stdout F ", "[2020-01-01 00:00:00,000] DEBUG "])
 def test_a_clients_line_does_not_decide_the_layout(name: str, before: str) -> None:
@@ -198,7 +210,7 @@ def event_of(message: str) -> str:
 
 @pytest.mark.parametrize(
     "write",
-    ["12:00:00,000 DEBUG {}".format, "{}".format, "DEBUG kafka.request.logger - {}".format, "11/12/2026 12:00:00 {}".format,
+    ["12:00:00,000 DEBUG {}".format, "{}".format, "1234567890 [t] DEBUG {}".format, "DEBUG kafka.request.logger - {}".format, "11/12/2026 12:00:00 {}".format,
      event_of, lambda message: event_of(f"12:00:00,000 DEBUG {message}")],
 )  # fmt: skip
 @pytest.mark.parametrize("before", ["", "2026-11-21 12:00:00,000 INFO x\n"], ids=["", "after a client's line"])

@@ -121,10 +121,21 @@ def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
         (b"1795262400462000999 ", b"2026-11-21T12:00:00.462000Z"),
         (b"1795262400.000462 ", b"2026-11-21T12:00:00.000462Z"),
         (b"thread-1795262400 ", None),
+        (b"1234567890 [t] ", None),
+        (b"9795262400462 [t] ", None),
+        (b"id=4bf92f3577b34da6a3c6170729845e47 ", None),
+        (b"@400000006b0108970660b0c0 ", None),
+        (b"[build 20261120101500] ", None),
+        (b"20261121120000462 ", b"2026-11-21 12:00:00,462"),
+        (b"97261121120000 ", None),
+        (b"2026-11-21 12:00:00 [started=2025-01-01T00:00:00Z] ", b"2026-11-21 12:00:00"),
+        (b"21 Nov 2026 12:00:00 [job of 2025-01-01 00:00:00] ", b"2026-11-21 12:00:00"),
+        (b"2026-11-21 12:00:00 started=2025-01-01T00:00:00Z ", b"2026-11-21 12:00:00"),
+        (b"ts=1795262400.5 id=1402345678 ", b"2026-11-21T12:00:00.500000Z"),
     ],
 )
 def test_a_time_is_found(text: bytes, time: bytes | None) -> None:
-    assert time_in(text) == time
+    assert time_in(text, LATEST) == time
 
 
 def test_a_time_without_a_year_is_in_the_past() -> None:
