@@ -13,7 +13,8 @@ that begins inside the hour begins with the first reading, whatever other logs o
 same time wherever reading begins, and whatever arrives later.
 """
 
-from datetime import UTC, datetime, timedelta, timezone
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,6 +24,7 @@ _BUDDHIST_ERA = 543
 _FIRST_BUDDHIST_YEAR = "2513"
 """A broker with a Thai locale writes years of the Buddhist era: 2569 is 2026."""
 _CACHE_LIMIT = 100_000
+_OFFSET = re.compile(rb"Z|(?:UTC|GMT)?[+-]\d\d?(?::?\d\d)?|UTC|GMT")
 _WIDEST_OFFSET = 18 * 60
 """Minutes; the greatest offset from UTC that java.time allows."""
 
@@ -31,7 +33,8 @@ class LogClock:
     """Converter of one file's `yyyy-MM-dd HH:mm:ss` texts, which it must get in the order of the records.
 
     Args:
-        zone: IANA name of the time zone of the broker's log, for times without a zone of their own.
+        zone: IANA name of the time zone of the broker's log, for times without a zone of their own, or with an abbreviation
+            that this zone has at that time, such as `CET`.
 
     Attributes:
         repeats_hours: False if the zone certainly repeats no hour (UTC).
@@ -82,10 +85,15 @@ class LogClock:
         if text[:4] >= _FIRST_BUDDHIST_YEAR:
             text = f"{int(text[:4]) - _BUDDHIST_ERA}{text[4:]}"
         naive = datetime.strptime(text, "%Y-%m-%d %H:%M")
-        where = _offset(zone) if zone else self._zone
-        first, second = (
-            (naive.replace(tzinfo=where, fold=fold) - _EPOCH) // timedelta(microseconds=1) for fold in (0, 1)
-        )
+        where = _stated(zone) or self._zone
+        times = [naive.replace(tzinfo=where, fold=fold) for fold in (0, 1)]
+        if zone and _stated(zone) is None:  # an abbreviation, which several zones share
+            times = [time for time in times if time.tzname() == zone.decode()]
+            if not times:
+                raise ValueError(
+                    f"{zone.decode()} is no name of {where} at that time; write an offset, or set log_zone"
+                )
+        first, second = ((time - _EPOCH) // timedelta(microseconds=1) for time in (times[0], times[-1]))
         if len(self._minutes) >= _CACHE_LIMIT:
             self._minutes.clear()
         # A time that the spring change skips also has two readings, but the second is earlier: take the first.
@@ -94,8 +102,16 @@ class LogClock:
         return both
 
 
-def _offset(zone: bytes) -> timezone:
-    """Return the zone that `Z`, `+01`, `+0100` or `+01:00` states."""
+def _stated(zone: bytes) -> tzinfo | None:
+    """Return the zone that `Z`, `+01`, `+0100`, `+01:00`, `UTC`, `GMT+1` or `Europe/Berlin` states; None for an abbreviation."""
+    if b"/" in zone:
+        try:
+            return ZoneInfo(zone.decode())
+        except (KeyError, OSError):
+            raise ValueError(f"no zone is known by the name {zone.decode()}") from None
+    if not _OFFSET.fullmatch(zone):
+        return None
+    zone = zone.removeprefix(b"UTC").removeprefix(b"GMT")
     digits = zone[1:].replace(b":", b"")
     minutes = int(digits[:2] or b"0") * 60 + int(digits[2:] or b"0")
     if minutes > _WIDEST_OFFSET:

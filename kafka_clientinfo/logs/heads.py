@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
-from .record_marks import OWN_WORDS, REQUEST_LOGGERS
+from .record_marks import OWN_WORDS, REQUEST_LOGGERS, ZONE
 
 _WORDS = re.compile(OWN_WORDS.pattern.decode())
 _SAMPLE = 200
@@ -44,7 +44,7 @@ _TAIL = re.compile(
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
-_ZONE = rb"(?: ?(?P<zone>Z|UTC\b|GMT\b|[+-]\d\d(?::?\d\d)?))?(?! ?[AaPp]\.?[Mm])"
+_ZONE = rb"(?: ?(?P<zone>" + ZONE + rb"))?(?! ?[AaPp]\.?[Mm])"
 """A zone; a clock of twelve hours is none that is read."""
 _CLOCK = rb"(?P<clock>\d\d:\d\d:\d\d)(?:[,.](?P<fraction>\d{1,9}))?(?!\d)" + _ZONE
 _MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"

@@ -224,7 +224,7 @@ class PlainSplitter:
         if not (self._framing.has_requests and is_whole) or COMPLETED not in data:
             return record
         is_usual = data.startswith(_USUAL_JSON, TIME_LENGTH) and data.rfind(b"[", 0, TIME_LENGTH) == 0
-        if is_usual and data.rfind(JSON_START) < PREFIX_LENGTH and ends_with_logger(data, 0, len(data)):
+        if is_usual and data.rfind(JSON_START) < TIME_LENGTH + len(COMPLETED) and ends_with_logger(data, 0, len(data)):
             return record
         prefix = prefix_of(data)
         if not finished or prefix is None or not data.startswith(COMPLETED, prefix.end()):

@@ -22,7 +22,7 @@ from .content import LogFile
 from .layouts import UTF_16_MARKS, check_form, detect
 from .parser import Parser, guarded
 from .reader import FIRST_BLOCK, read_blocks, without_filler
-from .request_event import IgnoredRecord, RequestEvent
+from .request_event import IgnoredRecord, RejectedRecord, RequestEvent
 from .unwrapping import split_records
 
 LOOKED_AT = 4 << 20
@@ -80,7 +80,7 @@ def _content(sample: bytes, latest: datetime | None) -> LogContent | None:
     handled = False
     for record in split_records([sample], 0, detect(sample, latest)):
         event = guarded(parser.parse, record)
-        if isinstance(event, RequestEvent):
-            return "requests"
+        if isinstance(event, RequestEvent) or (isinstance(event, RejectedRecord) and event.reason == "malformed_value"):
+            return "requests"  # the latter may have a time that only the settings' zone can read
         handled = handled or (isinstance(event, IgnoredRecord) and event.kind == "handling_request")
     return "handled_requests" if handled else "other"

@@ -76,7 +76,7 @@ def test_it_refuses_what_is_no_time(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("zone", "minutes"),
-    [(b"Z", 0), (b"+01", 60), (b"-01", -60), (b"+0130", 90), (b"-01:30", -90), (b"+00:01", 1),
+    [(b"Z", 0), (b"UTC", 0), (b"GMT+01:00", 60), (b"UTC+1", 60), (b"UTC-0130", -90), (b"Asia/Kolkata", 330), (b"+01", 60), (b"-01", -60), (b"+0130", 90), (b"-01:30", -90), (b"+00:01", 1),
      (b"+18:00", 1080), (b"-18:00", -1080), (b"+18:01", None), (b"-18:01", None), (b"+19", None)],
 )  # fmt: skip
 def test_it_reads_the_zones_that_java_knows(zone: bytes, minutes: int | None) -> None:
@@ -88,6 +88,31 @@ def test_it_reads_the_zones_that_java_knows(zone: bytes, minutes: int | None) ->
             read(zone)
     else:
         assert read(None) - read(zone) == minutes * 60_000_000
+
+
+@pytest.mark.parametrize(
+    ("zone", "time", "name", "utc"),
+    [
+        (BERLIN, "11-21 12:00", b"CET", "11-21 11:00"),
+        (BERLIN, "11-21 12:00", BERLIN.encode(), "11-21 11:00"),
+        (BERLIN, "07-01 12:00", b"CEST", "07-01 10:00"),
+        (BERLIN, "10-25 02:30", b"CEST", "10-25 00:30"),
+        (BERLIN, "10-25 02:30", b"CET", "10-25 01:30"),
+        ("America/New_York", "11-21 12:00", b"EST", "11-21 17:00"),
+        *((zone, "11-21 12:00", name, None) for zone, name in ((BERLIN, b"EST"), (BERLIN, b"CEST"), ("UTC", b"CET"), ("UTC", b"Etc/None"), ("UTC", b"Etc/"))),
+    ],
+)  # fmt: skip
+def test_it_reads_abbreviations_that_the_zone_of_the_log_has(
+    zone: str, time: str, name: bytes, utc: str | None
+) -> None:
+    def read() -> int:
+        return LogClock(zone).micros(f"2026-{time}:00".encode(), None, name)
+
+    if utc is None:
+        with pytest.raises(ValueError, match=r"."):
+            read()
+    else:
+        assert read() == LogClock().micros(f"2026-{utc}:00".encode(), None)
 
 
 @given(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)))

@@ -57,6 +57,7 @@ def test_it_recognises_requests_in_every_layout(save: Save, generation: str, kin
 @pytest.mark.parametrize(
     ("data", "content"),
     [
+        (json_record().replace(b",000]", b",000 CET]"), "requests"),
         (LOG, "requests"),
         (bz2.compress(SERVER * 20 + LOG), "requests"),
         (gzip.compress(LOG)[:-20], "requests"),
