@@ -252,7 +252,8 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     for program, its_clients in _by_program(uses).items():
         for own in its_clients:
             programs.setdefault((*program, tuple(steps(own, facts.target))), []).append(own)
-    blocks = [_program(clients, its_steps, facts) for (*_, its_steps), clients in list(programs.items())[:_MOST]]
+    headed = list(zip(_headings(list(programs.values())), programs.items(), strict=True))[:_MOST]
+    blocks = [_program(heading, clients, its_steps, facts) for heading, ((*_, its_steps), clients) in headed]
     more = len(programs) - len(blocks)
     all_clients = [[advised(use) for use in own] for clients in programs.values() for own in clients]
     unknown = [own for own in all_clients if has_no_library(own)]
@@ -266,7 +267,30 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     )
 
 
-def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence[str], facts: Facts) -> str:
+def _headings(programs: Sequence[Sequence[Sequence[Mapping[str, Any]]]]) -> list[str]:
+    """Return a heading for each program: its client ids and, if another has the same, in what else they differ."""
+    known = [who(clients[0][0]) for clients in programs]
+    ids = [_listed([who(own[0])[2] for own in clients]) for clients in programs]
+    alike: dict[str, list[tuple[str, ...]]] = {}
+    for its_ids, one in zip(ids, known, strict=True):
+        alike.setdefault(its_ids, []).append(one)
+    headings = []
+    for its_ids, one in zip(ids, known, strict=True):
+        clusters, principals, _, softwares = (set(texts) for texts in zip(*alike[its_ids], strict=True))
+        cluster, principal, _, named = map(_text, one)
+        differs = [
+            f"cluster {cluster}" if len(clusters) > 1 else "",
+            f"principal {principal}" if len(principals) > 1 else "",
+            named if len(softwares) > 1 else "",
+        ]
+        more = ", ".join(filter(None, differs))
+        headings.append(f"### {its_ids} ({more})" if more else f"### {its_ids}")
+    return headings
+
+
+def _program(
+    heading: str, clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence[str], facts: Facts
+) -> str:
     """Return what to change in one program, and where it runs: clients with ids that differ by numbers or suffixes of pods only."""
     uses = [use for own in clients for use in own]
     cluster, principal, _, named = map(_text, who(uses[0]))
@@ -284,7 +308,7 @@ def _program(clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence
     some = max(uses, key=lambda use: bool(on_some(use)))
     library = {text: None for use in uses if (text := probably(use))}
     lines = [
-        f"### {_listed([who(own[0])[2] for own in clients])}",
+        heading,
         f"- **Change:** {'; '.join(its_steps)}.",
         f"- **What stops:** {what_stops({use['api_name'] for use in uses})}",
         f"- **Library:** {_library(uses[0], list(library), named)}",

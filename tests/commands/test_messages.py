@@ -154,6 +154,30 @@ def row_of(**given: Any) -> dict[str, Any]:
     return row | {"all_hosts": {"h"}} | dict.fromkeys(("first_seen", "last_seen"), AT) | given
 
 
+HEADINGS: dict[str, tuple[list[dict[str, str]], list[str]]] = {
+    "each once": ([{"client_id": "a", "cluster": "x"}, {"client_id": "b", "cluster": "y"}], ["a", "b"]),
+    "in two clusters": (
+        [{"client_id": "a", "cluster": "x"}, {"client_id": "b"}, {"client_id": "a", "cluster": "y*"}],
+        ["a (cluster x)", "b", "a (cluster y\\*)"],
+    ),
+    "of two principals": (
+        [{"principal": "q"}, {"principal": ""}],
+        ["a\\*pp (principal q)", "a\\*pp (principal (empty))"],
+    ),
+    "of two clusters and releases": (
+        [{"cluster": "x"}, {"cluster": "y", "client_software_version": "2.0"}],
+        ["a\\*pp (cluster x, kgo 1.0)", "a\\*pp (cluster y, kgo 2.0)"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("clients", "headings"), HEADINGS.values(), ids=HEADINGS)
+def test_no_two_headings_are_alike(clients: list[dict[str, str]], headings: list[str]) -> None:
+    text = message_text._changes([row_of(**given) for given in clients], Facts(TARGET))
+    found = [line.removeprefix("### ") for line in text.splitlines() if line.startswith("### ")]
+    assert found[: len(headings)] == headings
+
+
 def test_messages_come_by_the_names_of_owners_and_last_that_without_one() -> None:
     use = row_of(verdict="deprecated", reason="refused_later", refused_from="4.0.1")
     impacts = {owner: OwnerImpact(uses=[use]) for owner in (Owner("b"), None, Owner("c"), Owner("a"))}
