@@ -15,7 +15,7 @@ from ..questions.impact import (
     judged_clients,
     limits_of_messages,
 )
-from ..questions.losses import groups_of_clients, losses, lost_by_client
+from ..questions.losses import Lost, groups_of_clients, losses, lost_by_client
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
@@ -105,6 +105,8 @@ def execute(context: Context) -> int:
     result = impact(scope, arguments.asked_release, arguments.all_targets, bool(notes), limit_of(arguments))
     by: Table | None = None
     done: list[str] = []
+    lost = lost_by_client(scope, str(result.target)) if result.clients.get(REFUSED) else Lost()
+    _add_groups(result.rows, lost)
     ownership = Ownership(owners, scope)
     if owners.rules and result.matrix:
         owners_by_client = ownership.names_of_clients()
@@ -119,26 +121,37 @@ def execute(context: Context) -> int:
             done = ownership.idle_rules()
             by = owners_table(impacts, arguments.target, limit_of(arguments), info_clusters(scope))
             if arguments.messages is not None or webhook is not None:
-                made = messages(impacts, _facts(result, scope), template)
+                made = messages(impacts, _facts(result, scope, lost), template)
                 done += send(made, arguments.messages, webhook)
                 if made and arguments.template is None:
                     done.append(
                         "They state no date, contact and sender; add yours with --template, beginning with conf/message.md."
                     )
     if arguments.by == "topic":
-        lost = losses(scope, str(result.target))
+        of_topics = losses(scope, str(result.target))
         title = f"Topics that lose a producer or a consumer, Kafka {result.target}"
-        by = Table(title, lost.names, lost.rows).first(limit_of(arguments))
+        by = Table(title, of_topics.names, of_topics.rows).first(limit_of(arguments))
     document = vars(result) | ({f"by_{arguments.by}": by.dicts()} if by else {})
     parts = [by] if by else as_tables(result)
     show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by), *map(folded, done)]))
     return SOMETHING_FOUND if result.breaks else 0
 
 
-def _facts(result: Impact, scope: Scope) -> Facts:
-    target = str(result.target)
-    lost, groups = lost_by_client(scope, target), groups_of_clients(scope)
-    return Facts(target, limits_of_messages(scope), result.brokers, result.refused_senders, lost, groups)
+def _add_groups(uses: Sequence[dict[str, Any]], lost: Lost) -> None:
+    """Add to uses that break the `groups` of the client at the time, and `possible_groups`, those of them that may be another program's.
+
+    Both are null in other uses, of which this is not known.
+    """
+    for use in uses:
+        client, breaks = tuple(use[name] for name in CLIENT), use["verdict"] == REFUSED
+        its_own, possible = set(lost.groups.get(client, ())), set(lost.possible_groups.get(client, ()))
+        use["groups"] = sorted(its_own | possible) if breaks else None
+        use["possible_groups"] = sorted(possible - its_own) if breaks else None
+
+
+def _facts(result: Impact, scope: Scope, lost: Lost) -> Facts:
+    groups = groups_of_clients(scope)
+    return Facts(str(result.target), limits_of_messages(scope), result.brokers, result.refused_senders, lost, groups)
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -174,6 +187,8 @@ def as_text(result: Impact, by: Table | None = None) -> str:
             parts.append(table_text([replace(by, columns=in_words)]) if by.rows else f"{by.title}: none.")
         elif sections := [section for verdict in WORST_FIRST if (section := _section(result, verdict)).rows]:
             parts.append(table_text(sections, rest=_REST))
+        if by is None and (groups := _groups(result.rows)).rows:
+            parts.append(table_text([groups]))
         if result.reasons and by is None:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append(folded("\n".join(["Why", *reasons])))
@@ -267,7 +282,7 @@ def _section(result: Impact, verdict: str) -> Table:
     lines = [
         (
             *who(use), requested(use) + on_some(use), use["requests"],
-            hosts(use["host_list"], use["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{use['last_seen']:%Y-%m-%d %H:%M}",
+            _few(use["host_list"], use["hosts"]), f"{use['last_seen']:%Y-%m-%d %H:%M}",
             why(use["reason"], use["refused_from"]),
         )
         for use in uses
@@ -277,6 +292,21 @@ def _section(result: Impact, verdict: str) -> Table:
     if any(to_do := [advice(use, str(result.target)) for use in uses]):
         table = table.with_column("what to do", to_do)
     return _with_owners(table, uses)
+
+
+def _few(names: Sequence[str], number: int) -> str:
+    return hosts(names, number, FEW_HOSTS, ", … ({all:,})")
+
+
+def _groups(uses: Sequence[dict[str, Any]]) -> Table:
+    clients = {tuple(use[name] for name in CLIENT): use for use in uses if use.get("groups")}
+    header = ("cluster", "principal", "client id", "software", "groups", "of these, perhaps of another program")
+    listed = [(who(use), use["groups"], use["possible_groups"]) for use in clients.values()]
+    lines = [
+        (*client, _few(groups, len(groups)), _few(possible, len(possible)) if possible else "")
+        for client, groups, possible in listed
+    ]
+    return Table("Consumer groups of the clients that would break, at that time", header, lines)
 
 
 def _title(result: Impact, verdict: str) -> str:

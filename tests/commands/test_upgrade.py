@@ -8,7 +8,7 @@ import pytest
 from kafka_clientinfo.commands.upgrade import headline
 from kafka_clientinfo.questions.impact import Fine
 from kafka_clientinfo.releases.broker_releases import VERDICTS
-from tests.commands.fleet_on_disk import use
+from tests.commands.fleet_on_disk import fleet, use
 
 USES = (
     use("app", "10.0.0.9", "PRODUCE", 2, cluster="old", refused="below_range"),
@@ -69,3 +69,29 @@ def test_a_series_is_judged_by_its_newest_release_and_what_differs_is_named(ware
     assert (answer.code, answer.err) == (3, f"kafka-clientinfo: {sentence}\n")
     assert found.pop("cannot_tell") == [sentence, *expected.pop("cannot_tell")]
     assert found == expected
+
+
+GROUPS: dict[str, tuple[list[dict[str, Any]], tuple[list[str], list[str]] | None]] = {
+    "none": ([], ([], [])),
+    "of the connection that breaks": ([use("x", "10.0.0.1", groups=["other"])], (["g"], [])),
+    "of another connection at that time": ([use("app", "10.0.0.1", groups=["h"])], (["g", "h"], ["h"])),
+    "at another time": ([use("app", "10.0.0.1", groups=["h"], day=1)], (["g"], [])),
+    "from another host": ([use("app", "10.0.0.2", groups=["h"])], (["g"], [])),
+    "of requests that do not break": ([], None),
+}
+"""What else is in the logs, and the groups that stand with the client app, and those of them that may be another program's."""
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_groups_of_who_would_break_are_named(name: str, tmp_path: Path, ask: Any) -> None:
+    others, groups = GROUPS[name]
+    verdict = {"undecided": "negotiates_down"} if groups is None else {"refused": "below_range"}
+    own = use("app", "10.0.0.1", "FETCH", 3, groups=[] if groups == ([], []) else ["g"], **verdict)
+    line = ("upgrade", "--target", "4.0.1", "--warehouse", fleet(tmp_path / "w", [own, *others]))
+    (row,) = ask(*line, "--json").json["rows"]
+    found, possible = groups or (None, None)
+    assert (row["groups"], row["possible_groups"]) == (found, possible)
+    text = ask(*line).out
+    assert ("Consumer groups of the clients that would break" in text) is bool(found)
+    if found:
+        assert f"  {', '.join(found)}" in text
