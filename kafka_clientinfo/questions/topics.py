@@ -1,7 +1,7 @@
 """The questions about topics: who uses each, and which are unused.
 
-A topic stands under its id if no record shows its name. Fetches of sessions that began before the log name no topic; they
-are left out here, and `unresolved` counts them.
+A topic stands under its id if no record shows its name. Fetches of sessions that began before the log, or of which
+it lacks fetches, may name no topic; they are left out here, and `unresolved` counts them.
 """
 
 from datetime import timedelta
@@ -135,8 +135,8 @@ def unresolved(scope: Scope) -> str | None:
     ids = counted(clients, "client id")
     number = f"1 fetch of {ids} belongs" if fetches == 1 else f"{fetches:,} fetches of {ids} belong"
     return (
-        f"{number} to fetch sessions that began before the log (KIP-227): which topics are asked for, besides those that "
-        "are named, is not known."
+        f"{number} to fetch sessions that began before the log, or of which it lacks fetches (KIP-227): which topics are "
+        "asked for, besides those that are named, is not known."
     )
 
 
