@@ -9,7 +9,7 @@ from typing import Any
 
 from ..logs.apis import SASL_APIS
 from ..printable import safe
-from ..protocol import UNKNOWN
+from ..protocol import UNKNOWN, api_key
 from ..questions.presenter import (
     JAVA_CLIENT,
     advised,
@@ -20,7 +20,7 @@ from ..questions.presenter import (
     version_numbers,
     ways_of_libraries,
 )
-from ..releases.broker_releases import TOO_OLD
+from ..releases.broker_releases import TOO_OLD, release
 from ..releases.client_libraries import Library, client_libraries
 from .output import markdown_text
 
@@ -170,3 +170,16 @@ def _named(library: str) -> str:
 
 def _text(value: str | None) -> str:
     return markdown_text(safe(value or "", _TEXT))
+
+
+def accepted_versions(target: str, name: str) -> str:
+    """Return the versions of an API, by its name, that a release accepts, such as `v4 to v18`."""
+    broker = release(target)
+    if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
+        return "none, because it does not have this API"
+    versions = range(advertised.low, advertised.high + 1)
+    accepted = [version for version in versions if broker.accepts(key, version)]
+    begins = [version for version in accepted if version - 1 not in accepted]
+    ends = [version for version in accepted if version + 1 not in accepted]
+    ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]
+    return " and ".join(ranges) or "none"

@@ -16,7 +16,7 @@ from .. import resources
 from ..config.owners import Owner
 from ..errors import ConfigError
 from ..printable import safe
-from ..protocol import UNKNOWN, api_key
+from ..protocol import UNKNOWN
 from ..questions.losses import Lost, NamesByClient
 from ..questions.presenter import (
     advised,
@@ -35,9 +35,9 @@ from ..questions.presenter import (
 )
 from ..questions.queries import grouped
 from ..questions.trust import todays_release
-from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED, release
+from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 from ..tables.spec import CLIENT
-from .message_steps import has_no_library, of_any_library, steps, what_stops
+from .message_steps import accepted_versions, has_no_library, of_any_library, steps, what_stops
 from .output import Table, as_markdown, markdown_text
 from .ownership import OwnerImpact
 
@@ -368,7 +368,7 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
     rows = [
         (
             *(safe(text, _TEXT) for text in who(use)), requested(use), f"{use['requests']:,}",
-            f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", _accepted(target, use["api_name"]),
+            f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", accepted_versions(target, use["api_name"]),
             _why(use, target),
         )
         for use in uses[:_MOST]
@@ -379,18 +379,6 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
         as_markdown([Table("", columns, rows)]) if rows else "",
         f"… and {more:,} more, which `kafka-clientinfo upgrade` lists." if more else "",
     )
-
-
-def _accepted(target: str, name: str) -> str:
-    broker = release(target)
-    if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
-        return "none, because it does not have this API"
-    versions = range(advertised.low, advertised.high + 1)
-    accepted = [version for version in versions if broker.accepts(key, version)]
-    begins = [version for version in accepted if version - 1 not in accepted]
-    ends = [version for version in accepted if version + 1 not in accepted]
-    ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]
-    return " and ".join(ranges) or "none"
 
 
 def _hosts(names: set[str]) -> str:
