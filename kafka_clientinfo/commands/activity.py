@@ -23,7 +23,7 @@ from ..questions.activity import (
 )
 from ..questions.filters import Scope, add_filters
 from ..questions.presenter import counted
-from ..questions.trust import info_logs, of_cluster
+from ..questions.trust import info_logs, of_logs
 from . import text_tables
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, is_text, limit_of, show
@@ -95,7 +95,7 @@ def answered(
     notes: list[str] = []
     if for_text:
         table, notes = _as_text(scope, question, table, limit)
-        notes += [note for note in (whole_buckets(scope), info_logs(of_cluster(scope))) if note is not None]
+        notes += [note for note in (whole_buckets(scope), info_logs(of_logs(scope))) if note is not None]
     if by == "owner":
         if shared := sum(len(several) > 1 for several in of_clients.values()):
             verbs = "has several owners and counts" if shared == 1 else "have several owners and count"

@@ -151,6 +151,10 @@ class Filters:
             rows += f" AND EXISTS (SELECT 1 FROM {{connections}} AS own WHERE {own})"
         return rows
 
+    def clipped(self, begin: datetime, end: datetime) -> tuple[datetime, datetime]:
+        """Return what lies of a time between the filters' times; its end is before its beginning if nothing does."""
+        return max(begin, self.since or begin), min(end, self.until or end)
+
     @property
     def parameters(self) -> Mapping[str, str]:
         """The values of the parameters in `where`."""

@@ -15,7 +15,7 @@ from .presenter import IN_WORDS, REFUSED_ALREADY, counted, version_numbers
 from .probable import add_probable
 from .queries import Rows, Tables, grouped, same
 from .refused import Refusals, refusals
-from .trust import brokers_without_logs, info_logs, is_only_info, names_of, nobody, of_cluster, partly_logged
+from .trust import brokers_without_logs, info_logs, is_only_info, names_of, nobody, of_cluster, of_logs, partly_logged
 
 _SAYS_LITTLE = ("METADATA", "API_VERSIONS", *sorted(SASL_APIS))
 _TIMES = ("first_seen", "last_seen")
@@ -309,17 +309,21 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
 def limits_of_messages(scope: Scope) -> dict[str, list[str]]:
     """Return by cluster over which time and of which brokers the logs are, and whom they may miss: what owners need."""
     limits = {}
-    for (cluster,), brokers in grouped(_judged_brokers(of_cluster(scope)), ("cluster",)).items():
-        own = Scope(scope.tables, Filters(cluster=cluster))
+    for (cluster,), brokers in grouped(_judged_brokers(of_logs(scope)), ("cluster",)).items():
+        own = Scope(scope.tables, Filters(scope.filters.since, scope.filters.until, cluster))
         limits[cluster] = [*_of_which_logs(own, brokers), *filter(None, (info_logs(own), partly_logged(own)))]
     return limits
 
 
 def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
-    return scope.query(
+    """Return the brokers with requests in the asked time, and the first and last time of theirs in it."""
+    rows = scope.query(
         "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at "
         "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
     ).dicts()
+    for row in rows:
+        row["first_at"], row["last_at"] = scope.filters.clipped(row["first_at"], row["last_at"])
+    return rows
 
 
 def _of_which_logs(scope: Scope, brokers: Sequence[dict[str, Any]]) -> list[str]:
@@ -338,24 +342,27 @@ def _of_which_logs(scope: Scope, brokers: Sequence[dict[str, Any]]) -> list[str]
 
 
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
-    tables, whole = scope.tables, of_cluster(scope)
-    brokers = _judged_brokers(whole)
-    if not brokers and not result.refused_already:
+    tables, logs = scope.tables, of_logs(scope)
+    brokers = _judged_brokers(logs)
+    if not result.refused_already and not _judged_brokers(of_cluster(scope)):
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
     if not brokers:
-        return ["The logs hold no request that a broker took: nobody can be judged but those that are refused already."]
-    sentences = _of_which_logs(whole, brokers)
+        of_time = " of the time that was asked for" if logs != of_cluster(scope) else ""
+        return [
+            f"The logs hold no request{of_time} that a broker took: nobody can be judged but those that are refused already."
+        ]
+    sentences = _of_which_logs(logs, brokers)
     if waits:
         sentences.append(
             "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
         )
-    if (sentence := info_logs(whole)) is not None:
+    if (sentence := info_logs(logs)) is not None:
         sentences.append(
             f"{sentence} What a broker does not call deprecated (such as whatever a downgrade would break) does not show."
         )
-    if (sentence := partly_logged(whole)) is not None:
+    if (sentence := partly_logged(logs)) is not None:
         sentences.append(sentence)
-    sentences.append(_refusals_shown(whole))
+    sentences.append(_refusals_shown(of_cluster(scope)))
     if result.target is None or version_numbers(result.target) >= (4,):
         sentences.append(
             "Only clients are judged, not what the brokers need: from 4.0 on they run in KRaft mode, without ZooKeeper."

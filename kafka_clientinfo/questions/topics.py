@@ -15,7 +15,7 @@ from ..tables.views import ViewSettings
 from .filters import Scope
 from .presenter import counted
 from .queries import grouped, same
-from .trust import brokers_without_logs, unreadable_records
+from .trust import brokers_without_logs, of_cluster, unreadable_records
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
@@ -97,10 +97,16 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
         state = scope.tables.state()
         least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
     sentences = []
-    unread = {cluster for cluster, _ in unreadable_records(scope)}
+    unread = unreadable_records(of_cluster(scope))
     for row in scope.query(_COVERED).dicts():
         name = safe(row["cluster"], 80)
-        that = " that can be read" if row["cluster"] in unread else ""
+        is_unread = row["covered_from"] is not None and any(
+            one["since"] <= row["covered_until"] and row["covered_from"] <= one["until"]
+            for (cluster, _), its in unread.items()
+            for one in its
+            if cluster == row["cluster"]
+        )
+        that = " that can be read" if is_unread else ""
         if row["covered_from"] is None:
             sentences.append(
                 f"Cluster {name}: not all of the logs hold every request over a common time, so that no topic can be said "

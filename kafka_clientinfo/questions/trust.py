@@ -7,7 +7,7 @@ warehouse has instead.
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 from ..logs.connection import MASKED_IDS
@@ -33,7 +33,7 @@ def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> s
     texts = [
         f"{names_of([row])} from {row['since']:%Y-%m-%d %H:%M} to {row['until']:%Y-%m-%d %H:%M} UTC"
         for row in rows
-        if row["logged_until"] - row["until"] < within
+        if row["logged_until"] - row["until"] < within and _is_asked(scope, row)
     ]
     if not texts:
         return None
@@ -43,6 +43,11 @@ def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> s
     )
 
 
+def _is_asked(scope: Scope, row: Mapping[str, Any]) -> bool:
+    begin, end = scope.filters.clipped(row["since"], row["until"])
+    return begin <= end
+
+
 def _first(texts: Sequence[str], between: str) -> str:
     more = f" and {len(texts) - _NAMES:,} more" if len(texts) > _NAMES else ""
     return f"{between.join(texts[:_NAMES])}{more}"
@@ -50,9 +55,9 @@ def _first(texts: Sequence[str], between: str) -> str:
 
 def limits_of_logs(scope: Scope) -> list[str]:
     """Return what the logs of a warehouse do not show of the clients in scope; nothing if they show all of them whole."""
-    whole = of_cluster(scope)
+    logs = of_logs(scope)
     sentences = (
-        unseen_starts(scope), info_logs(whole), partly_logged(whole), missing_hours(whole), deleted_connections(scope),
+        unseen_starts(scope), info_logs(logs), partly_logged(logs), missing_hours(logs), deleted_connections(scope),
     )  # fmt: skip
     found = [sentence for sentence in sentences if sentence is not None]
     return [*found, "By broker: the view what_the_log_shows."] if found and _NOBODY not in found else found
@@ -87,11 +92,8 @@ def unseen_starts(scope: Scope) -> str | None:
 
 
 def info_logs(scope: Scope) -> str | None:
-    """Return a sentence that names the brokers with all of their log at INFO; None if there are none."""
-    brokers = scope.query(
-        "SELECT cluster, broker FROM {api_usage} AS u GROUP BY cluster, broker HAVING bool_and(info_only) "
-        "ORDER BY cluster, broker"
-    ).dicts()
+    """Return a sentence that names the brokers with all of their log at INFO, or all of the asked time; None if there are none."""
+    brokers = [dict(zip(("cluster", "broker"), broker, strict=True)) for broker in sorted(_at_info(scope))]
     if not brokers:
         return None
     return (
@@ -100,10 +102,16 @@ def info_logs(scope: Scope) -> str | None:
     )
 
 
+def _at_info(scope: Scope) -> set[tuple[str, str]]:
+    """Return cluster and broker of those with all of their log, or what it has of the asked time, at INFO."""
+    statement = "SELECT cluster, broker FROM {api_usage} AS u GROUP BY cluster, broker HAVING bool_and(info_only)"
+    return {(cluster, broker) for one in (of_cluster(scope), scope) for cluster, broker in one.query(statement)}
+
+
 def is_only_info(scope: Scope) -> bool:
-    """Return whether all logs are at INFO, so that a client that is fine may be in none of them."""
-    ((is_only,),) = of_cluster(scope).query("SELECT bool_and(info_only) FROM {api_usage} AS u")
-    return bool(is_only)
+    """Return whether all logs are at INFO, or all of the asked time, so that a client that is fine may be in none of them."""
+    statement = "SELECT bool_and(info_only) FROM {api_usage} AS u"
+    return any(is_only for one in (of_cluster(scope), of_logs(scope)) for (is_only,) in one.query(statement))
 
 
 def info_clusters(scope: Scope) -> set[str]:
@@ -113,7 +121,7 @@ def info_clusters(scope: Scope) -> set[str]:
 
 
 def partly_logged(scope: Scope) -> str | None:
-    """Return sentences on the brokers of which only some of the requests are in the log; None if there are none.
+    """Return sentences on the brokers of which only some of the requests are in the log of the asked time; None if there are none.
 
     Brokers with all of their log at INFO are those of `info_logs`.
     """
@@ -121,9 +129,9 @@ def partly_logged(scope: Scope) -> str | None:
 
 
 def unreadable_records(scope: Scope) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return the rows of the view `unreadable_records` by cluster and broker."""
+    """Return the rows of the view `unreadable_records` in the asked time, by cluster and broker."""
     rows = scope.query("SELECT * FROM {unreadable_records} AS r ORDER BY cluster, broker, since").dicts()
-    return grouped(rows, ("cluster", "broker"))
+    return grouped((row for row in rows if _is_asked(scope, row)), ("cluster", "broker"))
 
 
 def _unreadable(scope: Scope) -> str | None:
@@ -131,7 +139,7 @@ def _unreadable(scope: Scope) -> str | None:
     for rows in unreadable_records(scope).values():
         number = sum(row["records"] for row in rows)
         silences = [
-            f"{row['since']:%Y-%m-%d %H:%M:%S} to {row['until']:%Y-%m-%d %H:%M:%S}" for row in rows if row["since"]
+            f"{row['since']:%Y-%m-%d %H:%M:%S} to {row['until']:%Y-%m-%d %H:%M:%S}" for row in rows if row["is_silent"]
         ]
         silent = f"; no request from {_first(silences, ' and from ')}" if silences else ""
         parts.append(f"{names_of(rows[:1])} ({number:,}{silent})")
@@ -144,18 +152,27 @@ def _unreadable(scope: Scope) -> str | None:
 
 
 def _incomplete(scope: Scope) -> str | None:
-    logs = scope.query(
-        "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.whole_periods FROM (SELECT cluster, broker, "
-        "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker "
-        "HAVING NOT bool_and(info_only)) AS u JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
-        "ORDER BY u.cluster, u.broker"
-    ).dicts()
-    parts = []
+    logs = (
+        of_cluster(scope)
+        .query(
+            "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.whole_periods FROM (SELECT cluster, broker, "
+            "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker "
+            ") AS u JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
+            "ORDER BY u.cluster, u.broker"
+        )
+        .dicts()
+    )
+    at_info, parts = _at_info(scope), []
     for row in logs:
-        whole = [(period["whole_from"], period["whole_until"]) for period in row["whole_periods"] or ()]
-        known = [(None, row["first_at"]), *whole, (row["last_at"], None)]
-        span = row["last_at"] - row["first_at"]
-        if any(_is_hole(begin - end, span) for (_, end), (begin, _) in pairwise(known)):
+        if (row["cluster"], row["broker"]) in at_info:
+            continue
+        begin, end = scope.filters.clipped(row["first_at"], row["last_at"])
+        periods = [
+            scope.filters.clipped(period["whole_from"], period["whole_until"]) for period in row["whole_periods"] or ()
+        ]
+        whole = [(since, until) for since, until in periods if since <= until]
+        ends, begins = [begin, *(until for _, until in whole)], [*(since for since, _ in whole), end]
+        if any(_is_hole(later - earlier, end - begin) for earlier, later in zip(ends, begins, strict=True)):
             texts = [f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}" for begin, end in whole[:_NAMES]]
             when = (
                 f"complete only from {' and from '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
@@ -210,11 +227,19 @@ def todays_release(brokers: Sequence[Mapping[str, Any]]) -> str:
 
 
 def deleted_connections(scope: Scope) -> str | None:
-    """Return a sentence on the connections that `maintain` has deleted; None if it has kept all."""
+    """Return a sentence on the connections that `maintain` has deleted; None if it has kept all of the asked time."""
     state = scope.tables.state()
     if state is None or state.connections_from is None:
         return None
+    if scope.filters.since is not None and scope.filters.since >= state.connections_from:
+        return None
     return f"Connections that ended before {state.connections_from:%Y-%m-%d} UTC are deleted (keep_connections_days)."
+
+
+def of_logs(scope: Scope) -> Scope:
+    """Return the scope without its filters on clients: what a broker logs does not depend on them."""
+    filters = scope.filters
+    return Scope(scope.tables, Filters(filters.since, filters.until, filters.cluster))
 
 
 def of_cluster(scope: Scope) -> Scope:

@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.impact import Impact, clients_by_verdict, fine_clients, impact
+from kafka_clientinfo.questions.impact import Impact, clients_by_verdict, fine_clients, impact, limits_of_messages
 from kafka_clientinfo.questions.refused import Refusals, refusals
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import json_record
@@ -40,6 +40,29 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     uses.append(use("later", "h", "PRODUCE", 3, advice={"deprecated_by": {TARGET: "5.0.0"}}, day=1))
     return fleet(tmp_path_factory.mktemp("impact") / "w", uses)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "times"),
+    [
+        (0, None, "from 2026-11-22 01:01 to 2026-11-22 01:02 UTC, of 1 broker: c/b."),
+        (62 * 60, None, "from 2026-11-22 01:02 to 2026-11-22 01:02 UTC, of 1 broker: c/b."),
+        (None, 0, "from 2026-11-21 01:00 to 2026-11-21 01:02 UTC, of 2 brokers: c/b, c/b2."),
+    ],
+)
+def test_it_says_which_brokers_and_times_of_those_asked_for(
+    root: Path, since: int | None, until: int | None, times: str
+) -> None:
+    midnight = datetime(2026, 11, 22, tzinfo=UTC)
+    given = {
+        key: midnight + timedelta(seconds=second)
+        for key, second in (("since", since), ("until", until))
+        if second is not None
+    }
+    scope = scope_of(root, cluster="c", **given)
+    sentence = f"The requests are {times} Clients that did not connect to these in that time are not judged."
+    assert impact(scope, TARGET).cannot_tell[0] == sentence
+    assert limits_of_messages(scope)["c"][0] == sentence
 
 
 @pytest.mark.parametrize("release", [TARGET, "4.4.0"])

@@ -10,6 +10,7 @@ from kafka_clientinfo.questions.filters import Filters
 from kafka_clientinfo.questions.trust import (
     asked,
     brokers_without_logs,
+    info_logs,
     limits_of_logs,
     missing_hours,
     partly_logged,
@@ -190,6 +191,13 @@ def of_brokers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         whole = [{"whole_from": at(first), "whole_until": at(last), "max_idle_ms": 600_000} for first, last in periods]
         coverage = {"log_coverage": {"starts": [], "whole_periods": whole}}
         files.append(log | {"file_id": cluster, "path": "p", "ingested_at": at(9999)} | coverage)
+    log = {"cluster": "fallen", "broker": "loud"}
+    usage += [
+        log | {"connection_id": f"{first}", "first_at": at(first), "last_at": at(last), "info_only": first > 0}
+        for first, last in ((0, 30), (40, 60))
+    ]
+    coverage = {"starts": [], "whole_periods": [{"whole_from": at(0), "whole_until": at(30), "max_idle_ms": 600_000}]}
+    files.append(log | {"file_id": "fallen", "path": "p", "ingested_at": at(9999), "log_coverage": coverage})
     unread = []
     for cluster, (offsets, _) in UNREAD.items():
         spans = ((0, 10, 10, 100), (15, 44, 200, 900))
@@ -239,6 +247,32 @@ def test_records_that_cannot_be_read_between_requests_are_counted(of_brokers: Pa
         text and f"Records between requests cannot be read in the logs of {name}/loud ({text}): a part of the log may be missing, "
         "with its clients."
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "since", "until", "says"),
+    [
+        ("DEBUG, then INFO", None, 600, None),
+        ("DEBUG, then INFO", 700, None, " (at no time complete)"),
+        ("INFO, then DEBUG", 300, None, " (complete only from 2026-11-21 02:10:00 to 2026-11-21 03:00:00)"),
+        ("a hole", 720, None, None),
+        ("a hole", 60, 700, " (complete only from 2026-11-21 02:01:00 to 2026-11-21 02:10:00)"),
+        ("a hole", 9999, None, None),
+        ("in a silence", 12, None, " (1; no request from 2026-11-21 02:00:10 to 2026-11-21 02:00:15)"),
+        ("in a silence", 16, None, None),
+        ("among requests", 5, 12, " (2)"),
+        ("among requests", 12, None, None),
+        ("fallen", None, 30, None),
+        ("fallen", 40, None, "Brokers that log at INFO: fallen/loud."),
+    ],
+)
+def test_what_a_log_lacks_in_the_asked_time_is_said(
+    of_brokers: Path, name: str, since: int | None, until: int | None, says: str | None
+) -> None:
+    times = {key: at(second) for key, second in (("since", since), ("until", until)) if second is not None}
+    scope = scope_of(of_brokers, cluster=name, **times)
+    text = " ".join(filter(None, (info_logs(scope), partly_logged(scope))))
+    assert (bool(text), (says or "") in text) == (says is not None, True)
 
 
 @pytest.mark.parametrize("name", [*FETCHERS, *LISTED])

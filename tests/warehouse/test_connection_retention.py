@@ -66,6 +66,8 @@ def test_connections_leave_with_what_was_counted_of_them(spark: Any, tmp_path: P
     assert [check for check in quick_checks(LocalTables(lake), str(lake)) if not check.ok] == []
     said = "Connections that ended before 2026-12-11 UTC are deleted (keep_connections_days)."
     assert said in limits_of_logs(Scope(LocalTables(lake), Filters()))
+    assert said in limits_of_logs(Scope(LocalTables(lake), Filters(since=datetime(2026, 12, 10, tzinfo=UTC))))
+    assert said not in limits_of_logs(Scope(LocalTables(lake), Filters(since=datetime(2026, 12, 11, tzinfo=UTC))))
 
     with log.open("ab") as file:
         file.write(records("new", 90, first=3))
