@@ -155,9 +155,9 @@ def _incomplete(scope: Scope) -> str | None:
     logs = (
         of_cluster(scope)
         .query(
-            "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.whole_periods FROM (SELECT cluster, broker, "
-            "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker "
-            ") AS u JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
+            "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.covered_from, l.whole_periods FROM (SELECT cluster, broker, "
+            "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker) AS u "
+            "JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
             "ORDER BY u.cluster, u.broker"
         )
         .dicts()
@@ -172,7 +172,10 @@ def _incomplete(scope: Scope) -> str | None:
         ]
         whole = [(since, until) for since, until in periods if since <= until]
         ends, begins = [begin, *(until for _, until in whole)], [*(since for since, _ in whole), end]
-        if any(_is_hole(later - earlier, end - begin) for earlier, later in zip(ends, begins, strict=True)):
+        # Old clients, without ApiVersions and names, do not show whether a log is whole: a short one is not said to lack any.
+        is_unjudged = not row["whole_periods"] and row["covered_from"] is not None
+        part = timedelta.max if is_unjudged else (end - begin) / _PART
+        if any(_is_hole(later - earlier, part) for earlier, later in zip(ends, begins, strict=True)):
             texts = [f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}" for begin, end in whole[:_NAMES]]
             when = (
                 f"complete only from {' and from '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
@@ -188,8 +191,8 @@ def _incomplete(scope: Scope) -> str | None:
     )
 
 
-def _is_hole(length: timedelta, span: timedelta) -> bool:
-    return length > _SHORT or (length > timedelta() and length * _PART >= span)
+def _is_hole(length: timedelta, part: timedelta) -> bool:
+    return length > _SHORT or length >= part > timedelta()
 
 
 def brokers_without_logs(scope: Scope) -> str | None:

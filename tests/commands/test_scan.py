@@ -54,6 +54,7 @@ def requests(times: Iterable[float]) -> bytes:
 
 
 BUSY = requests(at / 10 for at in range(440))
+OLD_ONLY = b"".join(line for line in BUSY.splitlines(keepends=True) if b"API_VERSIONS" not in line)
 CUT, TORN = len(BUSY) // 2 + 90, len(BUSY) * 3 // 5 + 90
 HOLES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "a second of silence of a busy log": ((requests([*(at / 10 for at in range(200)), *(at / 10 for at in range(213, 440))]),), ""),
@@ -61,7 +62,8 @@ HOLES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "a night in which only one does so": ((requests([*range(0, 3600, 5), *range(3600, 25_200, 30), *range(25_200, 28_800, 5)]),), ""),
     "a rotated log": (tuple(b"".join(BUSY.splitlines(keepends=True)[at : at + 220]) for at in (0, 220)), ""),
     "the end of a log": ((BUSY[90:],), ""),
-    "no ApiVersions": ((b"".join(line for line in BUSY.splitlines(keepends=True) if b"API_VERSIONS" not in line),), "at no time complete"),
+    "no ApiVersions, as of old clients": ((OLD_ONLY,), ""),
+    "no ApiVersions, and a name": ((OLD_ONLY.replace(b'"softwareName":"unknown"', b'"softwareName":"x"'),), "at no time complete"),
     "a part that is missing": ((BUSY[:CUT] + BUSY[TORN:],), "Records between requests cannot be read in the logs of default/b (1; no "),
     "a record that is torn": (
         (BUSY[:CUT] + b"\n" + BUSY[BUSY.index(b"\n", CUT) + 1 :],), "Records between requests cannot be read in the logs of default/b (1):",
