@@ -14,7 +14,6 @@ brace, no level above INFO, and no logger but that of requests.
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from itertools import product
 
 from .record_marks import OWN_WORDS, REQUEST_LOGGERS, ZONE
 
@@ -135,36 +134,50 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
     or a number, which may be an id, only if there is no other: neither here nor of the line (`has_time`). A time without a
     year, or that is a number, is at most a day after `latest` (None: now).
     """
-    last = (latest or datetime.now(UTC)) + timedelta(days=1)
-    outer = _INNER.sub(b" ", head)
-    for text, form in product((outer,) if has_time else (outer, head), _FORMS):
-        if found := _last(form, text):
-            time = found.groupdict()
-            month, day = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2)
-            digits = time["clock"].replace(b":", b"")
-            clock = b":".join((digits[:2], digits[2:4], digits[4:]))
-            year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, last)
-            fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
-            return b"-".join((year, month, day)) + b" " + clock + (b"," + fraction if fraction else b"") + zone
+    found, outer = _date_in(head), head
+    if found is None or head[: found.start()].strip(b"[ "):  # it does not begin the line
+        outer = _INNER.sub(b" ", head)
+        found = _date_in(outer) or (None if has_time else found)
+    if found is not None:
+        time = found.groupdict()
+        month, day = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2)
+        digits = time["clock"].replace(b":", b"")
+        clock = b":".join((digits[:2], digits[2:4], digits[4:]))
+        year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, _end_of(latest))
+        fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
+        return b"-".join((year, month, day)) + b" " + clock + (b"," + fraction if fraction else b"") + zone
     found = None if has_time else _NUMBER.search(outer)
     if found is None:
         return None
+    end = _end_of(latest)
     if found[1]:
         compact = b"%b-%b-%b %b:%b:%b" % found.group(1, 2, 3, 4, 5, 6)
-        return compact + (b"," + found[7] if found[7] else b"") if compact < f"{last:%Y-%m-%d}".encode() else None
+        return compact + (b"," + found[7] if found[7] else b"") if compact < f"{end:%Y-%m-%d}".encode() else None
     fraction = found[9] or found[10] or b""
     micros = int(found[8]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6])
-    return of_epoch(micros) if _FIRST_RELEASE <= micros < last.timestamp() * 1_000_000 else None
+    return of_epoch(micros) if _FIRST_RELEASE <= micros < end.timestamp() * 1_000_000 else None
 
 
-def _latest_year(day_and_time: bytes, last: datetime) -> bytes:
-    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it not after `last`.
+def _date_in(text: bytes) -> re.Match[bytes] | None:
+    """Return the last date of the surest form that there is."""
+    for form in _FORMS:
+        if found := [*form.finditer(text)]:
+            return found[-1]
+    return None
+
+
+def _end_of(latest: datetime | None) -> datetime:
+    return (latest or datetime.now(UTC)) + timedelta(days=1)
+
+
+def _latest_year(day_and_time: bytes, end: datetime) -> bytes:
+    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it not after `end`.
 
     So a December before a January is in the previous year.
     """
-    last = last.astimezone(UTC)
-    is_over = f"{last:%m-%d %H:%M:%S}".encode() < day_and_time
-    return str(last.year - is_over).encode()
+    end = end.astimezone(UTC)
+    is_over = f"{end:%m-%d %H:%M:%S}".encode() < day_and_time
+    return str(end.year - is_over).encode()
 
 
 def of_epoch(micros: int) -> bytes | None:
@@ -174,8 +187,3 @@ def of_epoch(micros: int) -> bytes | None:
     except OverflowError:
         return None
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z".encode()
-
-
-def _last(pattern: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
-    found = list(pattern.finditer(text))
-    return found[-1] if found else None

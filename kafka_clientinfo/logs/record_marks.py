@@ -3,12 +3,12 @@
 import re
 
 ZONE = (
-    rb"Z|(?:UTC|GMT)?[+-]\d\d(?::?\d\d)?|(?:UTC|GMT)(?:[+-]\d)?(?![\w:])"
+    rb"(?=[A-Z+-])(?:Z|(?:UTC|GMT)?[+-]\d\d(?::?\d\d)?|(?:UTC|GMT)(?:[+-]\d)?(?![\w:])"
     rb"|(?:[A-Z][SD]T|[CEMW]ET|(?:A[CEKW]|[CEMW]E|NZ|SA)[SD]T|[CEW]AT|SGT|HKT|ICT|MSK|WIB|PKT|BRT|ART|CLS?T|COT|PET|TRT|NPT)(?![\w-])"
-    rb"|(?:Africa|America|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific)/[\w/+-]{1,40}"
+    rb"|(?:Africa|America|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific)/[\w/+-]{1,40})"
 )
 """A zone after a time: an offset, a name of IANA, or an abbreviation (`clock` reads those that a log's zone has)."""
-TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?: ?(" + ZONE + rb"))?"
+TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}+))?+(?: ?(" + ZONE + rb"))?+"
 LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
 PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
 """Groups: date and time, fraction, zone, level."""
