@@ -45,7 +45,7 @@ _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(?P<zone>" + ZONE + rb"))?(?! ?[AaPp]\.?[Mm])"
 """A zone; a clock of twelve hours is none that is read."""
-_CLOCK = rb"(?P<clock>\d\d:\d\d:\d\d)(?:[,.](?P<fraction>\d{1,9}))?(?!\d)" + _ZONE
+_CLOCK = rb"(?P<clock>\d\d:\d\d:\d\d)(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9}+))?+(?!\d)" + _ZONE
 _MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _MONTHS = {name: b"%02d" % at for at, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _FORMS = (

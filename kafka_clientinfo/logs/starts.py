@@ -128,13 +128,13 @@ def quoted_start(line: Line) -> Start | None:
     if at < 0:
         return None
     before, quoted = (part.decode("utf-8", "surrogateescape") for part in (text[:at], text[at:]))
-    with suppress(ValueError):
-        message, end = JSONDecoder().raw_decode(quoted)
-        if not quoted.startswith('""', end - 1):  # as in CSV
-            return _quoted(line, [before.replace('"', " "), message, quoted[end:].replace('"', " ")])
     if (delimiter := before[-1:] or ",") in ",;\t":
         with suppress(csv.Error, StopIteration):
             return _quoted(line, next(csv.reader([before + quoted], delimiter=delimiter, strict=True)))
+    with suppress(ValueError):
+        message, end = JSONDecoder().raw_decode(quoted)
+        if not quoted.startswith('""', end - 1):  # as in a long field of CSV
+            return _quoted(line, [before.replace('"', " "), message, quoted[end:].replace('"', " ")])
     return None
 
 
@@ -143,8 +143,10 @@ def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
     if not is_one_request(fields):
         return None  # it holds several events
     for message in fields:
-        others = (one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message)
-        time = next(filter(None, (time_in(one, line.latest) for one in others)), line.time)
+        others = [one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message]
+        dates = [date for one in others if (date := time_in(one, line.latest, True)) is not None]
+        numbers = [number for one in others if not dates and (number := time_in(one, line.latest)) is not None]
+        time = min(dates or numbers, default=line.time)  # what receives a line states a later time
         inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=time)
         if (start := message_start(inner) or (json_start(inner) if message.startswith("{") else None)) is not None:
             return start._replace(whole=True, escaped=True)

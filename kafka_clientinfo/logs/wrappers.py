@@ -60,11 +60,15 @@ _OF_REQUEST = ("isForwarded", "requestHeader", "request", "response", "connectio
 """The first fields of a request in JSON (2.8+), in their order."""
 _MESSAGES = ("message", "full_message", "short_message", "log", "msg")
 _TIMES = ("instant", "timeMillis", "@timestamp", "timestamp", "time", "_time", "ts", "datetime",
-          "date", "eventTime", "$date")  # fmt: skip
-_OF_TIME = re.compile("time|date", re.IGNORECASE)
+          "date", "eventTime", "timestampMs", "$date")  # fmt: skip
+_OF_TIME = re.compile(r"time|date|(?:^|_|@)ts?(?:_ms)?$|^dt$|^(?:created|logged)(?:_?at)?$|^epoch", re.IGNORECASE)
+_LATER = re.compile("ingest|receiv|(?<!th)read|collect|observ|index|saved|enqueued|created", re.IGNORECASE)
+"""Names of times at which an event was handed on, or of another thing; they count if there is no other time."""
 _LOGGERS = ("log.logger", "logger_name", "loggerName", "logger", "_logger")
 _NO_LOGGER = re.compile(rb"[^\w.$]")
 _LONGEST_TIME = 40
+_FIRST_RELEASE = b"2011"
+"""The year of Kafka's first release; a lower number is no time."""
 _MICROS_TO = 10**17
 """Microseconds; a number is in the greatest unit, from seconds to nanoseconds, in which it is at most this."""
 
@@ -235,8 +239,11 @@ def _logger(fields: dict[str, Any]) -> bytes | None:
 
 
 def _event_time(fields: dict[str, Any]) -> bytes | None:
-    named = (key for key in fields if _OF_TIME.search(key) and not key.endswith("Ms"))
-    return next((time for name in (*_TIMES, *named) if (time := _time(fields.get(name))) is not None), None)
+    named = [key for key in fields if _OF_TIME.search(key) and not key.endswith(("Ms", "Nanos"))]
+    named.sort(key=lambda key: _LATER.search(key) is not None)
+    known = (time for name in _TIMES if (time := _time(fields.get(name))) is not None)
+    others = (time for name in named if (time := _time(fields[name])) is not None and time > _FIRST_RELEASE)
+    return next(chain(known, others), None)
 
 
 def _time(value: object) -> bytes | None:

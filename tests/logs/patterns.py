@@ -79,6 +79,8 @@ PATTERNS: dict[str, Write] = {
     "colours": lambda *line: f"\x1b[36m{kafka(*line)}\x1b[0m",
     "logfmt": lambda d, t, ms, lv, m: f'time="{d}T{t}.{ms}Z" level={lv.lower()} msg={dumps(m)}',
     "CSV": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", kafka(d, t, ms, lv, m)),
+    "CSV with the time of receipt": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", m, f"{d}T23:59:59.999Z"),
+    "CSV with two numbers": lambda d, t, ms, lv, m: csv_of(str(epoch(d, t, ms) + 9), str(epoch(d, t, ms)), m),
     "CSV with the message alone": lambda d, t, ms, lv, m: csv_of(f"{d}T{t}.{ms}Z", "host", m),
     "compose around JSON": lambda d, t, ms, lv, m: (
         f"kafka-1  | {dumps({'@timestamp': f'{d}T{t}.{ms}Z', 'message': m, 'level': lv})}"
@@ -103,6 +105,7 @@ PATTERNS: dict[str, Write] = {
     "days with dots": lambda d, t, ms, lv, m: f"{d[8:]}.{d[5:7]}.{d[:4]} {t},{ms} {lv} {m}",
     "svlogd": lambda d, t, ms, lv, m: f"{d}_{t}.{ms} {m}",
     "%d{UNIX_MICROS}": lambda d, t, ms, lv, m: f"{epoch(d, t, ms)}000 {lv} {m}",
+    "milliseconds after a colon": lambda d, t, ms, lv, m: f"{d} {t}:{ms} {lv} {LOGGER} - {m}",
     "a time alone": lambda d, t, ms, lv, m: f"{d}T{t}.{ms}Z {m}",
     "colours of grep": lambda *line: kafka(*line).replace(
         "Completed request", "\x1b[01;31m\x1b[KCompleted request\x1b[m\x1b[K"

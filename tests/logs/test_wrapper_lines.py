@@ -93,6 +93,13 @@ STATED: list[tuple[dict[str, Any], str, bytes | None]] = [
     ({"timeMillis": 0, "time": 2}, "time", b"1970-01-01T00:00:00.000000Z"),
     ({"@timestamp": "yesterday", "time": "2026-11-21 12:00:00"}, "time", b"2026-11-21 12:00:00"),
     ({}, "time", None),
+    *(({name: 1795262400500}, "time", b"2026-11-21T12:00:00.500000Z") for name in (
+        "t", "@t", "dt", "ts_ms", "_ts", "created", "created_at", "createdAt", "logged_at", "event_ts", "epoch", "epochMillis",
+        "timestampMs", "EventTime", "ingestionTime")),
+    *(({name: 1795262409, "event_time": 1795262400}, "time", b"2026-11-21T12:00:00.000000Z")
+      for name in ("ingestedTime", "EventReceivedTime", "created", "read_time", "observedTimestamp")),
+    *(({name: 1795262400}, "time", None) for name in ("totalTimeMs", "timestampNanos", "offset", "art")),
+    ({"uptime": 7, "dt": 1795262400}, "time", b"2026-11-21T12:00:00.000000Z"),
     *(({name: stamp}, "time", time) for name in ("@timestamp", "timestamp", "time") for stamp, time in (
         (1795262400.935, b"2026-11-21T12:00:00.935000Z"),
         (10**11 + 1, b"1973-03-03T09:46:40.001000Z"),
