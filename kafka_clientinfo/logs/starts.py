@@ -39,6 +39,8 @@ _OWN_LOGGER = re.compile(rb" ?\(" + REQUEST_LOGGERS + rb"\)\s*\Z")
 _NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
 _ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
 """The beginning of a value in JSON or logfmt."""
+_LAST_COLUMN = re.compile(rb"[\t|] *(\d{13})(?: *\|)?\s*\Z")
+"""The time of an event in what the AWS CLI writes as text or a table; the time of receipt comes first."""
 _OBJECT_END = re.compile(rb'"softwareVersion":"[^"\\]*"\}(?:,"\w{1,64}":[\d.E-]{1,40})*\}')
 """The last fields of a request in JSON."""
 END_WINDOW = 700
@@ -100,6 +102,9 @@ def message_start(line: Line) -> Start | None:
         if head is None:
             return None
         words, time, level = head
+        last = _LAST_COLUMN.search(text, len(text) - END_WINDOW // 10) if line.time is None else None
+        if last is not None and head_of(text, True) == (words, None, level):  # what receives a line states a later time
+            time = min(time or b"", time_in(last[1], line.latest) or time or b"")
         level = level or line.level or (b"INFO" if b'"requestApiVersionDeprecated":true' in text else b"DEBUG")
         own = stamp(time or line.time or b"", level)
         logger = REQUEST_LOGGER if _NAMED.search(text, 0, words) else None
