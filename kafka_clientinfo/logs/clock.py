@@ -103,7 +103,7 @@ class LogClock:
 
 
 def _stated(zone: bytes) -> tzinfo | None:
-    """Return the zone that `Z`, `+01`, `+0100`, `+01:00`, `UTC`, `GMT+1` or `Europe/Berlin` states; None for an abbreviation."""
+    """Return the zone that `Z`, `+01`, `+0100`, `+01:00`, `UTC`, `GMT+1` or `Asia/Tokyo` states; None for others."""
     if b"/" in zone:
         try:
             return ZoneInfo(zone.decode())

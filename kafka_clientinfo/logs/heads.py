@@ -35,7 +35,8 @@ _COLOUR = re.compile(rb"\x1b\[[\d;]{0,16}[mK]")
 _LEVEL = re.compile(rb"(?<![A-Za-z0-9_.-])(TRACE|DEBUG|INFO)(?![A-Za-z0-9_.-])", re.IGNORECASE)
 _BRACES = re.compile(rb"\{[^{}\"\r\n]{0,300}\}")
 _TAIL = re.compile(
-    rb"\s*+(?:(?:\([^()]{1,300}(?:\([^()]{1,300}\)[^()]{0,300})?\)|\[[^\[\]\r\n]{1,300}\]|\| ?[\w.$]{1,255}+ ?\|?|(?:- )?"
+    rb"\s*+(?:(?:\([^()]{1,300}(?:\([^()]{1,300}\)[^()]{0,300})?\)|\[[^\[\]\r\n]{1,300}\]"
+    rb"|\| ?[\w.$]{1,255}+ ?\|?|(?:- )?"
     + REQUEST_LOGGERS
     + rb"|[\w.-]{1,64}+=\S{0,256}+|(?=[^\s\d]{0,255}\d)[\w.:,+-]{1,255}+|<\w{1,64}>|[|;$#~])\s*+){0,8}"
 )
@@ -54,14 +55,14 @@ _FORMS = (
     re.compile(rb"(?<!\d)(?P<day>\d\d?)[/ .-]" + _MONTH + rb"[/ .-](?P<year>\d{4})[ :T]" + _CLOCK),
     re.compile(
         rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T](?P<clock>\d\d:?\d\d:?\d\d)"
-        rb"[,.]?(?P<fraction>\d{3,9})?" + _ZONE + rb"(?!\d)"
+        rb"[,.]?+(?P<fraction>\d{3,9}+)?+" + _ZONE + rb"(?!\d)"
     ),
     re.compile(rb"(?<!\w)" + _MONTH + rb" (?P<day>[ \d]\d)(?:,? (?P<year>\d{4})(?: @)?)? " + _CLOCK),
 )
 """Dates and times, the surest first."""
 _NUMBER = re.compile(
-    rb"(?<![\w.-])(?:(20[1-9]\d)([01]\d)([0-3]\d)([0-2]\d)([0-5]\d)([0-5]\d)(\d{3,9})?|(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?)"
-    rb"(?![\w:-]|\.\d)"
+    rb"(?<![\w.-])(?:(20[1-9]\d)([01]\d)([0-3]\d)([0-2]\d)([0-5]\d)([0-5]\d)(\d{3,9})?"
+    rb"|(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?)(?![\w:-]|\.\d)"
 )
 """A time in digits alone: log4j's COMPACT, or the epoch in seconds down to nanoseconds."""
 _FIRST_RELEASE = 1_293_840_000_000_000
@@ -115,7 +116,7 @@ def words_after(data: bytes, prefix: re.Match[bytes]) -> int:
 
 
 def may_follow(text: bytes) -> bool:
-    """Return whether a pattern or a tool may write this after a message: no words of another message, and no other logger."""
+    """Return whether a pattern or a tool may write this after a message: no words of another one, and no other logger."""
     if text in _USUAL_TAILS:
         return True
     text = _BRACES.sub(b"", text)

@@ -72,8 +72,8 @@ def check_form(sample: bytes) -> None:
     is_dated = any(OWN_WORDS.match(start.message) for start in starts)
     if not is_dated and any(map(_is_undated, _lines(sample[:SAMPLE], None))):
         raise UnreadableForm(
-            "its requests have no date, or none that is certain, as `11/12/2026` or `2:57 PM`; write one with each line (`%d{ISO8601}` "
-            "in log4j's pattern), or keep the wrapper that states the time"
+            "its requests have no date, or none that is certain, as `11/12/2026` or `2:57 PM`; write one with each line "
+            "(`%d{ISO8601}` in log4j's pattern), or keep the wrapper that states the time"
         )
 
 

@@ -4,7 +4,8 @@ import re
 
 ZONE = (
     rb"(?=[A-Z+-])(?:Z|(?:UTC|GMT)?[+-]\d\d(?::?\d\d)?|(?:UTC|GMT)(?:[+-]\d)?(?![\w:])"
-    rb"|(?:[A-Z][SD]T|[CEMW]ET|(?:A[CEKW]|[CEMW]E|NZ|SA)[SD]T|[CEW]AT|SGT|HKT|ICT|MSK|WIB|PKT|BRT|ART|CLS?T|COT|PET|TRT|NPT)(?![\w-])"
+    rb"|(?:[A-Z][SD]T|[CEMW]ET|(?:A[CEKW]|[CEMW]E|NZ|SA)[SD]T|[CEW]AT"
+    rb"|SGT|HKT|ICT|MSK|WIB|PKT|BRT|ART|CLS?T|COT|PET|TRT|NPT)(?![\w-])"
     rb"|(?:Africa|America|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific)/[\w/+-]{1,40})"
 )
 """A zone after a time: an offset, a name of IANA, or an abbreviation (`clock` reads those that a log's zone has)."""

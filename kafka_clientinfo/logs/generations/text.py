@@ -63,7 +63,7 @@ _TAIL = re.compile(
     rb"(?:,temporaryMemoryBytes:-?\d++)?(?:,messageConversionsTime:[\d.,E-]++)?((?![\w.,-])[^\r\n]{1,700})?",
     re.DOTALL,
 )
-"""The last group is what the log's pattern writes after the record, which cannot be told from a principal that comes last."""
+"""The last group is what the log's pattern writes after the record; after a principal that comes last there is none."""
 _NO_PRINCIPAL = re.compile(r",listener:|\((?:kafka\.request\.logger|kafka\.network\.RequestChannel\$)\)")
 _LONGEST_END = 700
 _AFTER_PRINCIPAL = re.compile(r"[\s\[({<|;$]")
