@@ -165,7 +165,8 @@ def json_start(line: Line) -> Start | None:
         return None
     message, fields = found
     text = message.rstrip(b"\r\n")
-    inner = None if text.startswith(b"{") else start_of(Line(text, time=b"", latest=line.latest))
+    is_bare = text.startswith(b"{") or OWN_WORDS.match(text) is not None
+    inner = None if is_bare else start_of(Line(text, time=b"", latest=line.latest))
     if inner is not None and not inner.stamp.startswith(b"[]"):
         return inner._replace(whole=True)
     time, level, logger = stated(fields)
