@@ -39,7 +39,7 @@ _OWN_LOGGER = re.compile(rb" ?\(" + REQUEST_LOGGERS + rb"\)\s*\Z")
 _NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
 _ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
 """The beginning of a value in JSON or logfmt."""
-_LAST_COLUMN = re.compile(rb"[\t|] *(\d{13})(?: *\|)?\s*\Z")
+_LAST_COLUMN = re.compile(rb"[\t|] *(\d{13})(?: *\|{1,2})?\s*\Z")
 """The time of an event in what the AWS CLI writes as text or a table; the time of receipt comes first."""
 _OBJECT_END = re.compile(rb'"softwareVersion":"[^"\\]*"\}(?:,"\w{1,64}":[\d.E-]{1,40})*\}')
 """The last fields of a request in JSON."""

@@ -147,6 +147,16 @@ def test_a_number_or_mdc_is_no_time_where_a_wrapper_states_one(build: Callable[.
         assert got.logged_at == 1_795_262_400_500_000, line
 
 
+@pytest.mark.parametrize(
+    "form", ["EVENTS\t1795262409462\t{}\t1795262400500", "||  1795262409462 |  {} |  1795262400500 ||"]
+)
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+def test_the_time_of_receipt_comes_first_in_what_the_aws_cli_writes(build: Callable[..., bytes], form: str) -> None:
+    message = build().decode().strip().split("] DEBUG ")[1].removesuffix(" (kafka.request.logger)")
+    (got,) = requests(events(form.format(message).encode() + b"\n"))
+    assert got.logged_at == 1_795_262_400_500_000
+
+
 @pytest.mark.parametrize("name", ["a time alone", "Cloudera", "JBoss", "no MDC", "slashes", "%d{DATE}"])
 @pytest.mark.parametrize("before", ["2020-01-01T00:00:00Z stdout F ", "[2020-01-01 00:00:00,000] DEBUG "])
 def test_a_clients_line_does_not_decide_the_layout(name: str, before: str) -> None:
