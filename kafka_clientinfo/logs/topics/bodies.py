@@ -93,12 +93,14 @@ def _of_partitions(entry: Mapping[str, Any]) -> list[Any]:
     return next((entry[name] for name in _PARTITIONS if isinstance(entry.get(name), list)), [])
 
 
-def _partitions(entry: Mapping[str, Any]) -> tuple[int, ...]:
+def _partitions(entry: Mapping[str, Any], are_numbers: bool = False) -> tuple[int, ...]:
     numbers = []
     for partition in _of_partitions(entry):
         if isinstance(partition, dict):
             header = partition.get("partitionHeader", partition)  # until 2.0
             partition = next((header[name] for name in _NUMBERS if name in header), None)
+        elif not are_numbers:
+            continue
         if type(partition) is int and 0 <= partition < INT32.stop:
             numbers.append(partition)
     return tuple(dict.fromkeys(numbers))
@@ -171,7 +173,7 @@ def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) 
     if type(epoch) is not int or epoch not in INT32 or not (named or goes_on):
         return None
     forgotten = [
-        (*_topic_of(entry), _partitions(entry))
+        (*_topic_of(entry), _partitions(entry, are_numbers=True))
         for name in _FORGOTTEN
         if isinstance(request.get(name), list)
         for entry in request[name]

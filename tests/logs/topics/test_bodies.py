@@ -166,9 +166,13 @@ def test_a_session_is_what_the_request_names_and_the_answer_goes_on_with(given: 
 @pytest.mark.parametrize(
     ("partitions", "numbers"),
     [
-        ({"partitions": [{"partition": 2}, {"partitionIndex": 0}, {"index": 1}, 5, {"partition": 2}]}, (2, 0, 1, 5)),
+        ({"partitions": [{"partition": 2}, {"partitionIndex": 0}, {"index": 1}, 5, {"partition": 2}]}, (2, 0, 1)),
         ({"partitionResponses": [{"partitionHeader": {"partition": 4}}]}, (4,)),
-        ({"partitions": [-1, (1 << 31) - 1, 1 << 31, True, "1", None, {"x": 1}, {"partition": {}}]}, ((1 << 31) - 1,)),
+        (
+            {"partitions": [{"partition": odd} for odd in (-1, (1 << 31) - 1, 1 << 31, True, "1", None, {})]},
+            ((1 << 31) - 1,),
+        ),
+        ({"partitions": [{"x": 1}, 3]}, ()),
     ],
 )
 def test_partitions_are_whole_numbers_each_once(partitions: Any, numbers: tuple[int, ...]) -> None:

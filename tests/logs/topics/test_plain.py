@@ -126,6 +126,9 @@ ODD_BODIES: list[tuple[int, Any, Any]] = [
     fetched([], forgottenTopicsData=[{"partitions": []}]),
     fetched([{"topicId": None, "partitions": []}]),
     fetched([{"topic": "t", "partitions": [TOO_LARGE]}]),
+    fetched([{"topic": "t", "partitions": [0, {"partition": 2}]}]),
+    fetched([], topics=[{"topic": "t", "partitions": [{"partition": 2}, 5, {"partition": 3}]}]),
+    fetched([], topics=[{"topic": "t", "partitions": [5, 6]}]),
 ]
 
 
