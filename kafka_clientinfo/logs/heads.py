@@ -46,7 +46,10 @@ _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(?P<zone>" + ZONE + rb"))?(?! ?[AaPp]\.?[Mm])"
 """A zone; a clock of twelve hours is none that is read."""
-_CLOCK = rb"(?P<clock>\d\d:\d\d:\d\d)(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9}+))?+(?!\d)" + _ZONE
+_CLOCK = (
+    rb"(?P<clock>\d\d:\d\d:\d\d)(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))"
+    + _ZONE
+)
 _MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _MONTHS = {name: b"%02d" % at for at, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _FORMS = (
@@ -55,7 +58,7 @@ _FORMS = (
     re.compile(rb"(?<!\d)(?P<day>\d\d?)[/ .-]" + _MONTH + rb"[/ .-](?P<year>\d{4})[ :T]" + _CLOCK),
     re.compile(
         rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T](?P<clock>\d\d:?\d\d:?\d\d)"
-        rb"[,.]?+(?P<fraction>\d{3,9}+)?+" + _ZONE + rb"(?!\d)"
+        rb"[,.]?+(?:(?P<fraction>\d{3,9})(?!\d)|(?!\d))" + _ZONE + rb"(?!\d)"
     ),
     re.compile(rb"(?<!\w)" + _MONTH + rb" (?P<day>[ \d]\d)(?:,? (?P<year>\d{4})(?: @)?)? " + _CLOCK),
 )

@@ -9,7 +9,7 @@ ZONE = (
     rb"|(?:Africa|America|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific)/[\w/+-]{1,40})"
 )
 """A zone after a time: an offset, a name of IANA, or an abbreviation (`clock` reads those that a log's zone has)."""
-TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}+))?+(?: ?(" + ZONE + rb"))?+"
+TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?: ?(" + ZONE + rb"))?"
 LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
 PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
 """Groups: date and time, fraction, zone, level."""
