@@ -13,7 +13,7 @@ PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 # Images of containers often set it; every process of the tests would then compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 # What is no part of `make test` and `make long`; lab/README.md says what each is, and each is a target too.
-LAB ?= pythons processes connect cluster browser oracle sparks fuzz soak hours mutants
+LAB ?= pythons processes connect cluster browser oracle sparks fuzz soak hours ratios mutants
 .PHONY: help setup run test tests long check lint lab $(LAB) docs bench picture dist clean check-tools
 
 help: ## List the targets
@@ -88,6 +88,9 @@ clean: ## Remove all files that the targets made
 
 hours: setup $(VENV)/.with-bench
 	$(BIN)/python -m lab.benchmarks hours --repeat 1 --docs build/hours
+
+ratios: setup $(VENV)/.with-bench
+	$(BIN)/python -m lab.benchmarks pipeline increments --docs build/ratios
 
 browser: setup $(VENV)/.with-browser
 	$(BIN)/python -m pytest -m browser lab

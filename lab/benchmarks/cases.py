@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,14 @@ APPENDED = 20_000_000
 """Bytes that are appended to a log in `increments`."""
 MOST_OF_LAST = 1.3
 """How much more CPU the last run of `hours` may take than the second one."""
+_RATIOS = {
+    SAMPLE_LOGS.name: 4.6,
+    short_log(500_000, 5_000).name: 3.1,
+    mixed_log(0.3, OPEN_AT_A_TIME).name: 1.15,
+}
+"""How many times the CPU of the requests alone, or of the appended bytes alone, a run took on 2026-11-30."""
+MOST_GROWTH = 1.15
+"""How much larger one of these ratios may become."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +132,7 @@ def _pipeline(choice: Choice) -> list[Case]:
         _requests_only("Spark from_json, requests only", "whole"),
         _requests_only("Spark from_json of head and tail, requests only", "sliced"),
     ]
-    return [Case("pipeline", log, ways) for log in logs]
+    return [Case("pipeline", log, ways, partial(_ratio_kept, log.name, 1, 0)) for log in logs]
 
 
 def _topics(choice: Choice) -> list[Case]:
@@ -165,7 +174,7 @@ def _increments(choice: Choice) -> list[Case]:
         Way("all before them", lambda turn: _delivered(turn, size_of(turn.logs) - APPENDED)),
         Way("the last 20 MB, appended", lambda turn: _delivered(turn, size_of(turn.logs)), _all_tables_right),
     ]
-    return [Case("increments", log, ways) for log in logs]
+    return [Case("increments", log, ways, partial(_ratio_kept, log.name, 0, 2)) for log in logs]
 
 
 def _hours(choice: Choice) -> list[Case]:
@@ -187,6 +196,18 @@ def _last_costs_as_second(entries: Sequence[Entry]) -> list[str]:
         return []
     second, last = (middle(entry, "cpu") or 0.0 for entry in (entries[2], entries[-1]))
     return [] if last <= MOST_OF_LAST * second else [f"the last run takes {last / second:.2f} times the second's CPU"]
+
+
+def _ratio_kept(log: str, alone: int, whole: int, entries: Sequence[Entry]) -> list[str]:
+    """Compare the CPU seconds of two ways, by their places, with the ratio that was measured for this log, if any was."""
+    if (ratio := _RATIOS.get(log)) is None or len(entries) <= max(alone, whole):
+        return []
+    found = (middle(entries[whole], "cpu") or 0.0) / (middle(entries[alone], "cpu") or 1.0)
+    return (
+        []
+        if found <= MOST_GROWTH * ratio
+        else [f"{found:.2f} times the CPU of {entries[alone]['way']}, and {ratio} before"]
+    )
 
 
 def _delivered(turn: Turn, until: int) -> list[str]:

@@ -49,3 +49,12 @@ def test_the_last_hour_costs_as_the_second(last: float, is_right: bool) -> None:
     entries: list[Any] = [{"runs": [{"user": cpu, "system": 0.0}]} for cpu in (99.0, 30.0, 10.0, 50.0, last)]
     assert bool(case.verdict(entries)) != is_right
     assert case.verdict(entries[:3]) == []
+
+
+@pytest.mark.parametrize(("section", "places"), [("pipeline", (1, 0)), ("increments", (0, 2))])
+def test_a_ratio_may_grow_by_little(section: str, places: tuple[int, int]) -> None:
+    (case, *_) = cases(section, Choice())
+    entries: list[Any] = [{"way": "alone", "runs": [{"user": 10.0, "system": 0.0}]} for _ in range(3)]
+    assert case.verdict(entries) == []
+    entries[places[1]]["runs"][0]["user"] = 100.0
+    assert len(case.verdict(entries)) == 1
