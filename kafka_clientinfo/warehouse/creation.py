@@ -4,6 +4,7 @@ A catalog decides where its tables are stored, so there is no folder to lock: cl
 """
 
 import hashlib
+import re
 from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
@@ -22,6 +23,8 @@ _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_C
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
 _STORED = "stored"
+_COMMENTS = re.compile(r"^ *--.*\n", re.MULTILINE)
+"""Lines of comments: schemas/views has them, and some catalogs store a text of 32,700 characters at most."""
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
@@ -73,7 +76,11 @@ def make_views(
         return f"(\n{definition(name, SPARK, settings, read)}\n)" if inner else address.table(name)
 
     read = partial(ended_runs_only, relation=relation)
-    declared = {name: definition(name, SPARK, settings, read) for name in definitions() if name in view_specs()}
+    declared = {
+        name: _COMMENTS.sub("", definition(name, SPARK, settings, read))
+        for name in definitions()
+        if name in view_specs()
+    }
     names = {name: address.table(name) for name in relation_specs()}
     questions = {view.name: view.sql.format_map(names) for view in views().values()}
     comments = {spec.name: spec.comment for spec in view_specs().values()}
