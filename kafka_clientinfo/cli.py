@@ -59,14 +59,12 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
     def _with_typo(self, option: str) -> str:
-        """Return a missing option with the unknown option that is spelt nearly like it, if there is one."""
         names = (word.partition("=")[0] for word in self._words if word.startswith("--"))
         unknown = [name for name in names if not any(known.startswith(name) for known in _options(self))]
         near = get_close_matches(option, unknown, 1) if option.startswith("--") else []
         return f"{option} (there is {near[0]})" if near else option
 
     def format_help(self) -> str:
-        """Return the help; that of the command line lists the commands that most people need, and then the others."""
         if self._subparsers is None:
             return super().format_help()
         more = [name for name in COMMANDS if name not in FIRST]
@@ -81,7 +79,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def command_line() -> argparse.ArgumentParser:
-    """Return the parser of the command line, with every command."""
     parser = _Parser(
         prog="kafka-clientinfo",
         description="Who connects to your Kafka brokers, and who breaks when you upgrade? Kafka's request logs say it.",
@@ -102,7 +99,6 @@ def _listed(title: str, names: Sequence[str]) -> str:
 
 
 def _unknown(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
-    """Return the message about arguments that a command does not take, with the option that was probably meant."""
     options = _options(parser)
     meant = [near for word in words if word.startswith("--") for near in get_close_matches(word, options, 1)]
     if "--target" in options:
@@ -170,10 +166,6 @@ def _following(arguments: argparse.Namespace) -> list[str]:
 
     Its --target becomes the argument `then_target`, for the answer of the run, `then_watches_all` is whether it watches
     the clusters of other runs, too, and `then_writes_metrics` whether it writes a file that must not grow old.
-
-    Raises:
-        ConfigError: it cannot be read, or its release was not measured.
-        SystemExit: it is no command line of this program.
     """
     if getattr(arguments, "then", None) is None:
         return []

@@ -34,7 +34,6 @@ def safe(value: object, width: int = _LONGEST) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return a text with U+FFFD in the place of each lone surrogate, which UTF-8 cannot hold."""
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -23,7 +23,6 @@ def schemas() -> Traversable:
 
 
 def conf() -> Traversable:
-    """Return the folder conf/, with the defaults of every setting."""
     return _folder("conf")
 
 

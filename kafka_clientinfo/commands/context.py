@@ -56,7 +56,6 @@ class Context:
     """
 
     def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
-        """Start nothing yet; `session` starts a local session if a command needs one and `spark` is None."""
         self.arguments, self.interrupted = arguments, Event()
         self.spark_log: Path | None = None
         self.has_news = False
@@ -65,15 +64,10 @@ class Context:
 
     @property
     def warehouse(self) -> str:
-        """The warehouse's folder, URI, or schema in a catalog, as given."""
         return str(self.arguments.warehouse)
 
     def settings(self, **overrides: Any) -> Settings:
-        """Load the settings; `overrides` come from arguments, and those that are None count as not given.
-
-        Raises:
-            ConfigError: a setting is wrong, or the session to be started has no catalog or folder for --warehouse.
-        """
+        """Load the settings; `overrides` come from arguments, and those that are None count as not given."""
         conf: dict[str, str] = {}
         if self._spark is not None:
             from ..spark.features import given_conf
@@ -86,7 +80,6 @@ class Context:
 
     @property
     def has_session(self) -> bool:
-        """Whether a session was given or has been started."""
         return self._spark is not None
 
     def tables(self) -> "StoredTables":
@@ -107,10 +100,6 @@ class Context:
 
         Returns:
             The tables with the filters, and a note if no build has seen the newest requests (of --cluster, if given).
-
-        Raises:
-            ConfigError: a filter is wrong, or the warehouse has no logs of that cluster.
-            WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
         """
         filters = Filters.of(self.arguments)  # before anything is opened
         tables, root, cluster = self.tables(), self.warehouse, filters.cluster
@@ -151,13 +140,11 @@ class Context:
         return self._spark
 
     def forget_spark_log(self) -> None:
-        """Remove the log of the session, after the command succeeded."""
         if self.spark_log is not None:
             self.spark_log.unlink(missing_ok=True)
 
     @contextmanager
     def showing_progress(self) -> Iterator[None]:
-        """Show on the terminal what is logged of the progress of the block."""
         if self.progress is None:
             yield
             return
@@ -171,7 +158,6 @@ class Context:
             log.removeHandler(self.progress)
 
     def end_progress(self) -> None:
-        """Clear the terminal's line that shows the progress."""
         if self.progress is not None:
             self.progress.clear()
 

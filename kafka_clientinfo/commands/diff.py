@@ -61,13 +61,7 @@ KeyedRows = list[tuple[tuple[Any, ...], dict[str, Any]]]
 
 
 class Span(NamedTuple):
-    """What counts as one of the two days.
-
-    Attributes:
-        begin: its first time.
-        end: the time after its last.
-        name: the day, or the time from which on it is a span.
-    """
+    """What counts as one of the two days; `name` is the day, or the time from which on it is a span."""
 
     begin: datetime
     end: datetime
@@ -107,11 +101,7 @@ def execute(context: Context) -> int:
 
 
 def given_spans(earlier: str, later: str, now: datetime | None = None) -> tuple[Span, Span]:
-    """Return the two spans that --from and --to name.
-
-    Raises:
-        ConfigError: a text names no day and no time, or the second is not after the first.
-    """
+    """Return the two spans that --from and --to name."""
     (first, name), (second, other) = (_begin(*given, now) for given in ((earlier, "--from"), (later, "--to")))
     if first >= second:
         raise ConfigError(f"--from is {name} and --to {other}; give an earlier day with --from")
@@ -120,7 +110,6 @@ def given_spans(earlier: str, later: str, now: datetime | None = None) -> tuple[
 
 
 def _begin(text: str, option: str, now: datetime | None) -> tuple[datetime, str]:
-    """Return the beginning of a day or the time that an argument names, in UTC, and its name."""
     if (is_day := _DAY.fullmatch(text)) or _INSTANT.fullmatch(text):
         with suppress(ConfigError, OverflowError):
             at = given_time(text, option, now)
@@ -131,11 +120,7 @@ def _begin(text: str, option: str, now: datetime | None) -> tuple[datetime, str]
 
 
 def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
-    """Return a note for each span that the logs cover only in part.
-
-    Raises:
-        WarehouseError: there is no connection in a span.
-    """
+    """Return a note for each span that the logs cover only in part."""
     of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
     ((first, last),) = of_cluster.query("SELECT min(opened_at), max(last_request_at) FROM {connections} AS c")
     notes = []
@@ -232,7 +217,6 @@ def _breaking(scope: Scope, target: str) -> ByKey:
 
 
 def _refused(scope: Scope) -> ByKey:
-    """Return the requests that brokers refused on a day; those of which the client is not known have no principal and client id."""
     key = (*_WHO, "api_name", "api_version", "host")
     rows = scope.tables.query(
         "WITH refused AS (SELECT cluster, client.principal AS principal, client.client_id AS client_id, is_client_known AS is_known, "

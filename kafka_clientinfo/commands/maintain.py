@@ -65,7 +65,6 @@ def execute(context: Context) -> None:
 
 
 def as_text(report: "MaintenanceReport") -> str:
-    """Return the report in five lines; --json has the figures of each table."""
     tables = report.tables
     before, after, bytes_before, bytes_after, files, freed = (
         sum(table[name] for table in tables)

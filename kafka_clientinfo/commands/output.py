@@ -86,7 +86,6 @@ class Table:
         return len(self.rows) + self.more
 
     def dicts(self) -> list[dict[str, Any]]:
-        """Return each row as a dict by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def first(self, limit: int) -> "Table":
@@ -95,7 +94,6 @@ class Table:
         return replace(self, rows=rows, more=self.total - len(rows))
 
     def with_column(self, name: str, values: Iterable[Any]) -> "Table":
-        """Return the table with one more column, which has a value for each row."""
         rows = [(*row, value) for row, value in zip(self.rows, values, strict=True)]
         return replace(self, columns=(*self.columns, name), rows=rows)
 
@@ -133,7 +131,6 @@ def limit_of(arguments: argparse.Namespace) -> int:
 
 
 def is_text(arguments: argparse.Namespace) -> bool:
-    """Return whether the output is text, as the arguments name no other form."""
     return not (arguments.json or arguments.csv or arguments.markdown)
 
 
@@ -164,17 +161,10 @@ def show(
     document: Any = None,
     text: Callable[[], str] | None = None,
 ) -> None:
-    """Print an answer in the form that the arguments ask for.
+    """Print an answer in the form that the arguments ask for, which `add_formats` declares.
 
-    Args:
-        arguments: the command's arguments, with those that `add_formats` declares.
-        tables: at least one.
-        notes: sentences below the text; JSON, CSV and Markdown leave them out.
-        document: the JSON document, if it is not made of the tables; see `as_json`.
-        text: makes the text, if it is not made of the tables.
-
-    Raises:
-        ClientInfoError: standard output cannot be written.
+    `notes` are sentences below the text; JSON, CSV and Markdown leave them out. `document` is the JSON document, if it is not made
+    of the tables (`as_json`), and `text` makes the text, if that is not.
     """
     if arguments.json:
         text_tables.output(as_json(tables, document))
@@ -203,7 +193,6 @@ def as_json(tables: Sequence[Table], document: Any = None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as one that JSON can hold."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Table):
@@ -255,7 +244,6 @@ def _one_text(value: Any) -> str:
 
 
 def as_markdown(tables: Sequence[Table]) -> str:
-    """Return the tables in Markdown; markup and HTML in texts are escaped."""
     parts = []
     for table in tables:
         lines = [f"## {markdown_text(table.title)}\n"] if table.title else []
@@ -278,14 +266,11 @@ def markdown_text(value: Any) -> str:
 def write_private(path: Path, content: bytes, option: str, mode: int = 0o600) -> None:
     """Write a file, either whole or not at all, that only the user can read: it names principals and addresses.
 
-    Others can read it if `mode` says so, as figures for another user's program.
+    Others can read it if `mode` says so, as figures for another user's program. Errors name `option` as the one with the path.
 
     The content goes to a new file with a random name, which is then renamed: others cannot prepare a link at that name,
     and a link at `path` is replaced, not followed. If the file system cannot rename files, as on some mounts of buckets,
     the file is written in place.
-
-    Raises:
-        ClientInfoError: the file cannot be written; `option` is named as the one with the path.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=".kafka-clientinfo-", suffix=".part", dir=path.parent)

@@ -53,11 +53,7 @@ def add_owners(parser: argparse.ArgumentParser, *by: str) -> None:
 
 
 def given_owners(context: "Context") -> Owners:
-    """Load the owners from --owners or the setting; without rules if neither names a file.
-
-    Raises:
-        ConfigError: the file is wrong, or --by owner is given without a file.
-    """
+    """Load the owners from --owners or the setting; without rules if neither names a file."""
     arguments = context.arguments
     owners = load_owners(context.settings(owners=arguments.owners).owners)
     if getattr(arguments, "by", None) == "owner" and not owners.rules:
@@ -89,8 +85,6 @@ class OwnerImpact:
 
 
 class Ownership:
-    """The owners of the endpoints and clients of a warehouse, by the rules of an owners file."""
-
     def __init__(self, owners: Owners, scope: Scope) -> None:
         """Read the groups of each endpoint and the topics of each client, if a rule needs them."""
         self._owners, self._scope = owners, scope
@@ -239,7 +233,6 @@ class Ownership:
 
 
 def seen_endpoints(scope: Scope) -> list[dict[str, Any]]:
-    """Return the endpoints of the clients in scope, with their connections, requests and times."""
     return scope.query(
         f"SELECT {_KEY}, count(*) AS connections, CAST(sum(requests) AS BIGINT) AS requests, "
         "min(opened_at) AS first_seen, max(last_request_at) AS last_seen FROM {connections} AS c "

@@ -69,7 +69,6 @@ def _merged(piece: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def _as_text(value: object) -> str:
-    """Return a time as ISO 8601 in UTC, or bytes as base64, as Kafka writes them in JSON."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
     assert isinstance(value, bytes)

@@ -26,7 +26,6 @@ except ModuleNotFoundError as error:
 
 
 def main(logs: Sequence[str]) -> int:
-    """Prepare this machine; return 0 if runs can start, with the archive or without, else 1."""
     try:
         given = load_settings().spark
         if not delta_is_given(given):

@@ -18,7 +18,6 @@ class ProgressLine(logging.Handler):
         self._out, self._started, self._stage = out, time.monotonic(), ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show the beginning of a stage, or a detail of it."""
         if (stage := getattr(record, "stage", None)) is not None:
             self._stage = stage
             self._show(stage)
@@ -26,7 +25,6 @@ class ProgressLine(logging.Handler):
             self._show(f"{self._stage}: {detail}")
 
     def clear(self) -> None:
-        """Empty the line."""
         self._write("\r\x1b[K")
 
     def _show(self, text: str) -> None:

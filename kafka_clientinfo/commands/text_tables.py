@@ -43,15 +43,9 @@ _NOTHING = ("-", "")
 
 
 def output(text: str | None = None) -> bool:
-    """Write a text to standard output, if one is given, and flush.
+    """Write a text to standard output, if one is given, and flush; return False if nobody reads it.
 
     If the reader has closed its end of a pipe, it has read enough: that is no failure, and later output is dropped.
-
-    Returns:
-        False if nobody reads it.
-
-    Raises:
-        ClientInfoError: standard output cannot be written, as on a full disk.
     """
     try:
         if sys.stdout is None:
@@ -129,7 +123,6 @@ def _shortened(value: object, limit: int) -> object:
 
 
 def _is_numeric(values: Sequence[object]) -> bool:
-    """Return whether a column has numbers, and nothing else but `-` for those that are missing."""
     return any(isinstance(v, int | float) for v in values) and all(
         isinstance(v, int | float) or v == "-" for v in values
     )
@@ -165,7 +158,6 @@ def _fold_line(line: str, width: int, hanging: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """Return the columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -173,7 +165,6 @@ def display_width(text: str) -> int:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a stream is a terminal."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
@@ -183,7 +174,6 @@ def terminal_width() -> int | None:
 
 
 def has_colours() -> bool:
-    """Return whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -192,7 +182,6 @@ class Layout:
     """A table as text.
 
     Attributes:
-        text: its lines, without title.
         is_cut: whether a text in it is shortened.
         in_blocks: whether each row is a block of lines.
     """
@@ -207,10 +196,8 @@ class Grid:
     """A table's cells as text shows them, not shortened yet.
 
     Attributes:
-        header: the titles of the columns.
         rows: texts and numbers.
         whole: titles of columns that are never shortened, besides those that no table shortens.
-        indent: the blanks before each line.
         is_part: whether a limit left rows out, so that equal values are those of the rows shown.
     """
 
@@ -265,7 +252,6 @@ class Grid:
 
     @cached_property
     def _are_fixed(self) -> list[bool]:
-        """Whether each column is never shortened: numbers, prose, and what stays whole."""
         return [
             title in _WHOLE | _PROSE | self.whole or not any(isinstance(row[c], str) for row in self.rows)
             for c, title in enumerate(self.header)

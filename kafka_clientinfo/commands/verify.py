@@ -40,7 +40,6 @@ def execute(context: Context) -> int:
 
 
 def as_json(checks: "Sequence[Check]") -> str:
-    """Return the checks as a JSON object with `ok` and `checks`."""
     listed = [{**asdict(check), "ok": check.ok} for check in checks]
     return json.dumps({"ok": all(c.ok for c in checks), "checks": listed}, ensure_ascii=True, default=str)
 

@@ -124,7 +124,6 @@ def _condition(arguments: argparse.Namespace) -> tuple[str, dict[str, str]]:
 
 
 def _who(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return principal, client id and software of a violation, shortened; "-" if it is about no connection."""
     if row["client_software_name"] is None:
         return ("-",) * 3
     return tuple(safe(text, _LONGEST) for text in who(row)[1:])

@@ -109,18 +109,13 @@ def _is_within(networks: tuple[IPv4Network | IPv6Network, ...], text: str) -> bo
 
 
 def load_owners(path: str) -> Owners:
-    """Return the owners in a file; none if `path` is empty.
-
-    Raises:
-        ConfigError: it names the file, what was found and what to do.
-    """
+    """Return the owners in a file; none if `path` is empty."""
     if not path:
         return Owners()
     return parse_owners(text_of(path, "owners"), path)
 
 
 def parse_owners(text: str, source: str) -> Owners:
-    """Parse owners from the text of their TOML file; see `load_owners`."""
     data = parsed(text, source)
     check_names(data, ("owners",), source, fix="begin each rule with [[owners]]")
     entries = data.get("owners")

@@ -91,18 +91,13 @@ class Policy:
 
 
 def load_policy(path: str = "") -> Policy:
-    """Return the policy of a file, or of conf/client_policy.toml if `path` is empty.
-
-    Raises:
-        ConfigError: it names the file, what was found and what to do.
-    """
+    """Return the policy of a file, or of conf/client_policy.toml if `path` is empty."""
     if path:
         return parse_policy(text_of(path, "policy"), path)
     return parse_policy((resources.conf() / "client_policy.toml").read_text("utf-8"), "conf/client_policy.toml")
 
 
 def parse_policy(text: str, source: str) -> Policy:
-    """Parse a policy from the text of its TOML file; see `load_policy`."""
     data = parsed(text, source)
     check_names(data, sorted(one.name for one in fields(Policy)), source)
     patterns = list_of_texts(data, "client_id_patterns", source)

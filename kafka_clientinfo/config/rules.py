@@ -22,12 +22,8 @@ class Rule:
     """One rule.
 
     Attributes:
-        name: its key in `violations.rule`.
-        severity: error, warning or info.
         blames: one of `BLAMED`; a finding that names whom it blames overrides it.
-        what: what breaks the rule.
         asks: what the rule asks for; ends every message.
-        advice: what to do.
         kip: the KIP that states it, None if none does.
         blames_as_information: whom a finding blames where the KIP does not bind.
         of_one_record: whether a record breaks it by itself, also if the log does not show to which connection it belongs.
@@ -46,6 +42,5 @@ class Rule:
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
-    """Return all declared rules by name; tests/tables/test_declarations.py checks the files."""
     texts = resources.texts(resources.schemas() / "rules", ".toml")
     return {name: Rule(name, **data) for _, text in texts for name, data in tomllib.loads(text).items()}

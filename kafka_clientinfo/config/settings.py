@@ -84,7 +84,6 @@ class Settings:
     spark: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check every value; raise ConfigError with what was found and what to do."""
         for name in ("controller_listeners", "stored_views", "principal_patterns"):
             if isinstance(one := getattr(self, name), str):  # a text alone is one name, not its characters
                 object.__setattr__(self, name, (one,))

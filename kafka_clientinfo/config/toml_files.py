@@ -17,7 +17,7 @@ LONGEST_TEXT = 255
 
 
 def text_of(path: str | Path, what: str) -> str:
-    """Return the text of a file; the error calls the file `what`. Raises ConfigError if it cannot be read."""
+    """Return the text of a file; the error calls the file `what`."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
@@ -26,7 +26,6 @@ def text_of(path: str | Path, what: str) -> str:
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
-    """Return the values of a TOML text; raises ConfigError if it is not valid."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -43,7 +42,7 @@ def check_names(
 
 
 def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Return a list of texts in a table; empty if there is none. Raises ConfigError if it is anything else."""
+    """Return a list of texts in a table; empty if there is none."""
     value = data.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where}: {name} is {shown(value)}; give a list of texts")
@@ -59,7 +58,6 @@ def checked_pattern(pattern: str, where: str) -> re.Pattern[str]:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, shortened."""
     try:
         text = repr(value)
     except ValueError:  # a number of thousands of digits

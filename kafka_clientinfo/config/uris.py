@@ -39,7 +39,6 @@ class Uri(NamedTuple):
         return self.shown_root + self.key
 
     def check(self) -> None:
-        """Raise ConfigError if the URI holds credentials."""
         options = (name for name, _ in parse_qsl(self.query) if _SECRET_OPTION.fullmatch(name))
         secret = next((f"a key, the option {name}" for name in options), None)
         if ":" in self.authority.rpartition("@")[0]:

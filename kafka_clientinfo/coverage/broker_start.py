@@ -205,16 +205,12 @@ def _has_index(event: RequestFields) -> bool:
 
 
 def _index(event: RequestFields) -> int:
-    """Return the INDEX of a connection on its network processor; `_NO_INDEX` if none is logged."""
     index = _INDEX.search(event.connection_id) if _has_index(event) else None
     return int(index[1]) if index else _NO_INDEX
 
 
 class Restarts:
-    """Finds the restarts that a split shows."""
-
     def __init__(self, start: int) -> None:
-        """Begin at the offset at which the split starts."""
         self._start = start
         self._rows: pa.Table | None = None
         self._state = _State()

@@ -63,7 +63,6 @@ class DebugRuns:
             self._runs = self.runs()
 
     def runs(self) -> list[_Run]:
-        """Return the runs so far."""
         return joined(self._runs, SILENCE_MICROS)
 
 

@@ -49,8 +49,6 @@ _Numbers = npt.NDArray[np.int64]
 
 
 class Omissions:
-    """Finds requests of a split that complete the evidence that its log leaves out requests, or that it does not."""
-
     def __init__(self) -> None:
         self._rows: pa.Table | None = None
 

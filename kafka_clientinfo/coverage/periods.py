@@ -88,7 +88,6 @@ class DebugRun:
 
     @property
     def may_cover(self) -> bool:
-        """Whether its log may hold every request."""
         return not self.is_blind and self.is_complete is not False
 
 
@@ -129,7 +128,6 @@ class Periods:
             next_is_new = next_is_new if run.shown["began_at"] is None else run.is_new
 
     def _begin(self, run: DebugRun, before: DebugRun | None, silent_since: datetime | None, gap: timedelta) -> None:
-        """Set a run's period, which is that of the run before unless a new one begins with it."""
         if before is not None:
             run.period, run.since, run.started_at = before.period, before.since, before.started_at
         if (began := run.shown["began_at"]) is None:

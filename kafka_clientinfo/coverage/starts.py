@@ -31,19 +31,16 @@ def shifted(at: datetime, by: timedelta) -> datetime:
 
 
 def files_of_brokers(files: Iterable[File]) -> dict[Broker, list[File]]:
-    """Return the files of each broker, brokers in order."""
     of_broker: Any = itemgetter("cluster", "broker")
     return {broker: list(its) for broker, its in groupby(sorted(files, key=of_broker), of_broker)}
 
 
 def in_order(files: Iterable[File]) -> list[File]:
-    """Return the files that have requests, in the order of their broker's log."""
     with_requests = (file for file in files if file["first_logged_at"] is not None)
     return sorted(with_requests, key=lambda file: tuple(file[name] for name in FILE_ORDER))
 
 
 def events(files: Iterable[File], *kinds: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the events of some kinds that a broker logged: at, kind and value."""
     return (event for file in files for event in file["broker_events"] or () if event["kind"] in kinds)
 
 

@@ -63,7 +63,6 @@ class Part(NamedTuple):
 
 
 def part(kind: str, arrays: Sequence[pa.Array]) -> Part:
-    """Return rows of a kind from the arrays of their columns."""
     return Part(kind, pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(SCHEMA.field(kind).type))))
 
 

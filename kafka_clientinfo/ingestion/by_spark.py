@@ -37,11 +37,7 @@ def start_worker(spark: SparkSession) -> None:
 def parse_logs(
     spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "", reads_topics: bool = True
 ) -> DataFrame:
-    """Read and parse the planned bytes, lazily; `zone` is the IANA name of the zone of the logs' timestamps.
-
-    Returns:
-        Rows with the struct columns `request`, `rejected`, `failed`, `mention` and `file`, one of which is not null.
-    """
+    """Read and parse the planned bytes, lazily, as rows with the struct columns of `SCHEMA`, of which one is not null."""
     bins = plan.splits
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterable[Any]:

@@ -125,7 +125,6 @@ class RequestRows:
         self._mentions: list[tuple[int, Mentions]] = []
 
     def __len__(self) -> int:
-        """Return the number of requests held."""
         return self._count + len(self._events)
 
     @property
@@ -141,16 +140,10 @@ class RequestRows:
         self._text_bytes += sum(len(value) for value in event if type(value) is str)
 
     def take(self, buffer: bytes, start: int, offset: int, limit: int | None) -> tuple[int, int]:
-        """Add plain records as rows, up to the first that is not plain, or that may go on after the buffer.
+        """Add plain records as rows, up to the first that is not plain, that may go on after the buffer, or is at the offset `limit`.
 
-        Args:
-            buffer: bytes of the log.
-            start: index in the buffer at which a record starts.
-            offset: the log's offset of that record.
-            limit: offset of the first record that is not to be taken.
-
-        Returns:
-            The buffer's index of the first record that was not taken, and the number of records taken.
+        `offset` is the log's offset of the record at the index `start`. Returns the buffer's index of the first record that was not
+        taken, and the number of records taken.
         """
         before, shift = self._count, offset - start
         head = HEAD.match(buffer, start)
@@ -329,7 +322,6 @@ class _Duplicates:
         self._recent: Columns = {}
 
     def note(self, columns: Columns) -> pa.Array:
-        """Add requests in the order of their records; return for each whether it is a duplicate."""
         has_key = columns["throttle_time_ms"].is_valid()
         keyed = {name: columns[name].filter(has_key) for name in (*_KEY, "total_time_ms")}
         if self._recent:
@@ -343,7 +335,6 @@ class _Duplicates:
 
 
 def _repeated(columns: Columns) -> npt.NDArray[np.bool_]:
-    """Return which requests follow one with the same key and a smaller total time."""
     flags, total = np.zeros(len(columns["api_key"]), dtype=bool), columns["total_time_ms"].to_numpy()
     keyed = pa.table({name: columns[name] for name in _KEY} | {"row": pa.array(np.arange(len(flags)))})
     alike = keyed.group_by(_KEY, use_threads=False).aggregate([("row", "count"), ("row", "list")])

@@ -46,7 +46,6 @@ class Candidate:
         )
 
     def length(self) -> int:
-        """Return the number of decompressed bytes from the first record on; raises OSError."""
         size = readable_bytes(self.file)[0] if self.beginning.compressed else self.beginning.size
         return size - self.beginning.first_offset
 
@@ -99,7 +98,6 @@ class Log:
         return is_alike
 
     def longest(self) -> Candidate:
-        """Return the file with the most bytes; raises OSError if one of several archives cannot be read."""
         longer = [file for file in self.files if self.row is None or self.has_more.get(file.path)] or self.files[:1]
         return longer[0] if len(longer) == 1 else max(longer, key=Candidate.length)
 

@@ -102,11 +102,7 @@ def listed_logs(logs: Logs) -> list[str]:
 
 
 def find_logs(logs: Logs) -> list[StoredFile]:
-    """Return the files that LOGS names: files, folders (every request log below), globs; paths or URIs.
-
-    Raises:
-        InputError: an item names nothing or an empty folder, or its store cannot be reached.
-    """
+    """Return the files that LOGS names: files, folders (every request log below), globs; paths or URIs."""
     found = delivered_logs(logs)
     for item in found.empty:
         raise _names_no_log(item, _nothing({}))
@@ -117,9 +113,6 @@ def delivered_logs(logs: Logs, with_servers: bool = False) -> Delivered:
     """Return what `find_logs` does, and apart from it the folders without any file; hidden ones do not count.
 
     If asked for, every server.log beside a log is among the files.
-
-    Raises:
-        InputError: an item names nothing, or a folder in which there are files but no log; or its store cannot be reached.
     """
     files_by_identity: dict[tuple[str, str], StoredFile] = {}
     empty: list[str] = []
@@ -139,7 +132,6 @@ def delivered_logs(logs: Logs, with_servers: bool = False) -> Delivered:
 
 
 def _with_mixed(files: Iterable[StoredFile]) -> list[StoredFile]:
-    """Mark each server.log: it is a request log only if its content is that of one, and no request log is beside it."""
     beside = {file.folder for file in files if _is_log(file)}
 
     def marked(file: StoredFile) -> StoredFile:

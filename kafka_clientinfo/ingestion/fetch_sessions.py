@@ -80,7 +80,6 @@ class _HeldTopic:
     uncounted_at: int | None = None
 
     def counted_in(self, fetches: int) -> int:
-        """Return in how many of the first fetches of the part the topic is counted."""
         return self.counted + (fetches - self.since if self.since is not None else 0)
 
 
@@ -118,8 +117,6 @@ class SessionPart:
 
 
 class FetchSessions:
-    """The sessions of one broker, in a part of its log."""
-
     def __init__(self) -> None:
         self._open: OrderedDict[str, SessionPart] = OrderedDict()
         self._done: list[SessionPart] = []

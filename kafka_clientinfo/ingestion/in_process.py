@@ -85,7 +85,6 @@ class Stream:
         return offset
 
     def begin(self) -> None:
-        """End the look at the first bytes: the bytes after them are not held."""
         self._is_looked_at = False
 
     def _keep(self, size: int) -> bool:
@@ -122,24 +121,17 @@ class Reading:
 
     Args:
         logs: files, folders, globs or URIs; `-` alone is standard input.
-        settings: settings of the reading.
         with_servers: whether to read the server.log files beside the logs too, if the settings say so.
         waiting: called before every read of standard input, and several times a second while that is silent.
 
     Attributes:
-        problems: files that are not read, with reasons.
         size: bytes on disk of what is read; 0 if that is not known.
         on_read: called with the bytes on disk of every read.
-
-    Raises:
-        ConfigError: the logs are standard input together with files.
-        InputError: the logs name nothing.
     """
 
     def __init__(
         self, logs: Logs, settings: Settings, with_servers: bool, waiting: Callable[[], None] = lambda: None
     ) -> None:
-        """Plan the reading, from the beginnings of the files only."""
         self._settings = settings
         self.problems: list[Problem] = []
         self.size = 0
@@ -178,15 +170,10 @@ class Reading:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether something could not be read, or not to its end."""
         return is_incomplete(self.problems, self.reports)
 
     def parts(self) -> Iterator[Part]:
-        """Read everything; yield the rows. Within a kind they have the order of the file's records.
-
-        Raises:
-            InputError: a file's rows cannot be made; it names the file and the offset.
-        """
+        """Read everything; yield the rows. Within a kind they have the order of the file's records."""
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.on_read, self._settings.topics)
             yield from self._reader.parts()
@@ -215,7 +202,6 @@ class Reading:
 
     @property
     def reports(self) -> list[dict[str, Any]]:
-        """The reports of the files, as `run` has them."""
         return [file_report(row, None) for row in self.files]
 
 

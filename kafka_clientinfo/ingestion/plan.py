@@ -44,7 +44,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def nothing_yet(found: Delivered) -> list[Problem]:
-    """Return the folders of LOGS in which there is nothing yet, which is no failure."""
     return [Problem(item, "empty", "no file has been delivered to this folder yet") for item in found.empty]
 
 
@@ -86,7 +85,6 @@ class _Planning:
         self.packed: list[Row] = []
 
     def look_at(self, file: StoredFile) -> None:
-        """Read a file's head."""
         measured = file
         try:
             measured = file.measured()
@@ -103,7 +101,6 @@ class _Planning:
         self._candidates.setdefault(beginning_of(first), []).append(candidate)
 
     def settle(self, ledger: Mapping[str, Row]) -> None:
-        """Decide what to read of each file."""
         self._taken.update(ledger)
         rows: dict[str, list[Row]] = {beginning: [] for beginning in self._candidates}
         for name, row in ledger.items():
@@ -148,7 +145,6 @@ class _Planning:
             self.packed.append({**row, **where})
 
     def _late(self, planned: PlannedFile) -> Problem | None:
-        """Return the problem of a request log with new bytes from before the time of retention; None if it has none."""
         until = self._retained_from
         if until is None or is_server_log(planned.file):  # failed requests are derived without their connections
             return None

@@ -49,7 +49,6 @@ def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]
 
 
 def rotated(path: str) -> Problem:
-    """Return the problem of a file that another one has replaced under its name."""
     return Problem(path, "rotated", f"{REPLACED}; if it was rotated, the next run reads it under its new name")
 
 
@@ -65,9 +64,6 @@ class PlannedFile:
     Attributes:
         ledger_row: its row in ingested_files, without the rejected record for an unreadable rest; None for a new file.
         was_damaged: whether `ledger_row` had such a record.
-        first_record: hash of its first record.
-        layout: how its records are laid out.
-        first_offset: offset of its first record in the log.
         ambiguous_hour: whether it begins in an hour that its zone repeats; None if that is not known.
         is_over: whether nothing is added to it any more, so that no record at its end waits for more bytes.
     """
@@ -95,7 +91,6 @@ class PlannedFile:
 
     @property
     def where(self) -> dict[str, Any]:
-        """The columns of ingested_files that say where its log is."""
         return {
             "path": self.path,
             "cluster": self.cluster,
@@ -124,10 +119,7 @@ class Plan:
     """The work of a run.
 
     Attributes:
-        files: files with new bytes.
         unchanged: paths of files without any.
-        problems: files that are not read, with reasons.
-        splits: the work, one list per task.
         packed: new ledger rows of unchanged files that were compressed since they were read; with their new paths
             stored, later runs need not decompress them again.
         logs: the file_id of each log that the files hold.

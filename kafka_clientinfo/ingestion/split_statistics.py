@@ -76,7 +76,6 @@ class RequestStatistics:
         self._loggers_set += loggers_set(events)
 
     def _note_times(self, times: pa.Array) -> None:
-        """Add times in microseconds; a clock may be set back between them."""
         if self._first is None:
             self._first = self._earliest = self._latest = times[0].as_py()
         self._earliest = min(self._earliest, pc.min(times).as_py())
@@ -89,7 +88,6 @@ class RequestStatistics:
         return [*self._loggers_set[:MOST_EVENTS], *self._restarts.events(is_end)]
 
     def of_times(self) -> dict[str, Any]:
-        """Return the columns of `FILE_TYPE` about times."""
         has_requests = self._first is not None
         return {
             "first_logged_at": self._first,
@@ -130,13 +128,11 @@ def was_read(file: PlannedFile, statistics: Iterable[Statistics]) -> bool:
 
 
 def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> list[Problem]:
-    """Return the problems of files that were not read to their end because another file has taken their name."""
     replaced = {split["file_id"] for split in statistics if split["error"] == REPLACED}
     return [rotated_file(file.path) for file in files if file.file_id in replaced]
 
 
 def relaid(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> list[Problem]:
-    """Return a note for each file that changes its layout in a split."""
     changes: dict[str, int] = {}
     for split in statistics:
         if split["relaid_at"] is not None:

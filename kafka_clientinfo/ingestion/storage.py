@@ -74,10 +74,8 @@ class StoredFile:
 
     Attributes:
         path: absolute path or URI for tables and messages, valid Unicode and without user and options.
-        inner: its path in its file system.
         root: URI of its file system, with user and options; empty for this machine's.
         size: bytes on disk to read at most; None until it is measured.
-        modified: time of the last write; None if it is not known.
         inode: its inode when it was measured; None for remote files.
         holds_requests: whether its content shows that it is a request log, whatever its name is.
     """
@@ -96,7 +94,6 @@ class StoredFile:
 
     @property
     def folder(self) -> tuple[str, str]:
-        """The file system and the folder that hold it."""
         return self.root, self.inner.rpartition("/")[0]
 
     @property
@@ -155,7 +152,6 @@ def readable(name: str) -> str:
 
 
 def local_file(path: str | Path) -> StoredFile:
-    """Return a file of this machine."""
     absolute = os.path.abspath(path)
     return StoredFile(readable(absolute), absolute)
 
@@ -166,7 +162,6 @@ class Location(NamedTuple):
     Attributes:
         root: URI of the file system, with user and options.
         shown_root: the same without them.
-        prefix: beginning of all paths inside, such as the bucket's name.
         inner: the path inside, as the file system takes it.
     """
 
@@ -176,7 +171,6 @@ class Location(NamedTuple):
     inner: str
 
     def file(self, inner: str, size: int | None = None) -> StoredFile:
-        """Return a file at a path inside the same file system."""
         key = inner[len(self.prefix) :].lstrip("/")
         return StoredFile(readable(f"{self.shown_root}/{key}"), inner, self.root, size)
 
@@ -193,12 +187,7 @@ def local_path(item: str) -> str | None:
 
 
 def locate(item: str) -> Location:
-    """Return the location that a URI names.
-
-    Raises:
-        ConfigError: it holds credentials.
-        InputError: nothing here can open it; it names what is missing.
-    """
+    """Return the location that a URI names; InputError says what is missing to open it."""
     uri = _uri(item)
     uri.check()
     root = f"{uri.scheme}://{uri.authority}" + (f"?{uri.query}" if uri.query else "")
@@ -215,7 +204,6 @@ def locate(item: str) -> Location:
 
 
 def shown_uri(item: str) -> str:
-    """Return a URI for messages: without user, password and options."""
     return readable(item if local_path(item) is not None else _uri(item).shown)
 
 
@@ -240,7 +228,6 @@ def _plain_errors() -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def _file_system(root: str) -> tuple[arrow_fs.FileSystem, str]:
-    """Return the file system of a root URI, and the beginning of paths in it."""
     scheme, authority, _, query = _uri(root)
     if scheme in _HADOOP_SCHEMES:
         return _hadoop(root)
@@ -310,7 +297,6 @@ def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
 
 
 def kind_of(location: Location) -> str:
-    """Return what is at a location: `file`, `folder` or `nothing`; raises OSError if the store refuses to say."""
     kinds = {arrow_fs.FileType.File: "file", arrow_fs.FileType.Directory: "folder"}
     info = _stat(location.root, location.inner)
     if info.type is arrow_fs.FileType.File and info.size == 0:

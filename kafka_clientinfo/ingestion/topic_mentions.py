@@ -92,7 +92,6 @@ class _Topics:
                 self.others.add(hash(topic))
 
     def end(self) -> Iterator[tuple[Topic, _Count, int | None]]:
-        """Yield the topics, and a row for the rest with the least number of its topics."""
         if len(self.counts) > MOST_TOPICS:
             self._shorten()
         for topic, count in self.counts.items():

@@ -61,7 +61,6 @@ of the reading is looking for them."""
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """Look for cycles rarely, in the whole process."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _OBJECTS), *before[1:])
     try:
@@ -128,11 +127,7 @@ class SplitReader:
         self._form: bytes | None = None
 
     def parts(self) -> Iterator[Part]:
-        """Yield the rows; after that `statistics` counts all of them.
-
-        Raises:
-            InputError: an unexpected error, with file and offset.
-        """
+        """Yield the rows; after that `statistics` counts all of them. An unexpected error becomes an InputError with file and offset."""
         try:
             try:
                 with _few_collections(), self.file.open() as raw:
@@ -366,11 +361,7 @@ def _batch_of(requests: Sequence[RequestEvent]) -> pa.RecordBatch:
 def read_splits(
     splits: Iterable[Split], zone: str, on_read: Callable[[int], None] = lambda _: None, reads_topics: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """Yield Arrow batches of `SCHEMA` for some splits, in order; `on_read` gets the bytes on disk of every read.
-
-    Raises:
-        InputError: a file's rows cannot be made; it names the file and the offset.
-    """
+    """Yield Arrow batches of `SCHEMA` for some splits, in order; `on_read` gets the bytes on disk of every read."""
     for split in splits:
         reader = SplitReader(split, zone, on_read, reads_topics)
         yield from map(as_batch, reader.parts())

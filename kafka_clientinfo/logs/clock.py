@@ -49,8 +49,7 @@ class LogClock:
     def micros(self, text: bytes, fraction: bytes | None, zone: bytes | None = None) -> int:
         """Return microseconds since the epoch for, e.g., `b"2026-11-21 02:45:09"`, `b"935"` and `b"+01:00"`.
 
-        Raises:
-            ValueError: the text is not a time, such as a 31st of February.
+        A text that is no time, such as a 31st of February, raises ValueError.
         """
         first, second = self.readings(text, zone)
         seconds = int(text[17:19])
@@ -72,11 +71,7 @@ class LogClock:
         return first != second
 
     def readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
-        """Return both readings of a time's minute, in microseconds; they are equal if it has only one.
-
-        Raises:
-            ValueError: the text is not a time.
-        """
+        """Return both readings of a time's minute, in microseconds; they are equal if it has only one."""
         minute = text[:16] if zone is None else text[:16] + zone
         return self._minutes.get(minute) or self._read_minute(minute)
 

@@ -29,11 +29,7 @@ _DECODER_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, Run
 
 
 class CorruptFile(Exception):
-    """An error for compressed bytes that cannot be decompressed further; this package catches it itself.
-
-    Attributes:
-        offset: number of decompressed bytes before the damage.
-    """
+    """An error for compressed bytes that cannot be decompressed further; `offset` is the number of decompressed bytes before it."""
 
     offset = 0
 
@@ -42,11 +38,8 @@ class Compression(NamedTuple):
     """A compression format.
 
     Attributes:
-        name: its usual name.
-        magic: the first bytes of every member.
         step: compressed bytes per call of the decoder, by the greatest possible output: 1032 times as many bytes from
             gzip, 255 times from lz4, 128 KiB for every 4 bytes from zstd.
-        decoder: makes the decoder of one member.
     """
 
     name: str
@@ -97,7 +90,6 @@ def _is_skippable(beginning: bytes) -> bool:
 
 
 def _is_cut(beginning: bytes) -> bool:
-    """Return whether the bytes are the beginning of a format's first bytes."""
     return any(compression.magic.startswith(beginning) for compression in _COMPRESSIONS)
 
 
@@ -120,18 +112,13 @@ class _Input:
         return data
 
     def give_back(self, size: int) -> None:
-        """Put the last `size` bytes of the latest `take` back."""
         self._at -= size
 
 
 def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield the content of compressed bytes, in pieces of some megabytes.
+    """Yield the content of compressed bytes, in pieces of some megabytes; `read` returns at most as many bytes as asked for.
 
-    Args:
-        read: returns the next bytes, at most as many as asked for; empty at the end.
-
-    Raises:
-        CorruptFile: after the last piece, if the bytes are damaged, end too early, or have an unknown format.
+    If the bytes are damaged, end too early, or have an unknown format, CorruptFile follows the last piece.
     """
     given, held = 0, bytearray()
     try:
@@ -203,11 +190,7 @@ def _skip(source: _Input) -> None:
 
 
 def _end(source: _Input, beginning: bytes) -> None:
-    """Check the bytes after the last member, which may only be zeros, as block devices add them.
-
-    Raises:
-        CorruptFile: they begin an incomplete member or a format that is not read, or are any other bytes.
-    """
+    """Check the bytes after the last member, which may only be zeros, as block devices add them."""
     for magic, advice in _NOT_READ.items():
         if beginning.startswith(magic):
             raise CorruptFile(advice)

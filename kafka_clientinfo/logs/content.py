@@ -19,13 +19,10 @@ BLOCK = 4 << 20
 
 
 class RawBytes(Protocol):
-    """A file's bytes as they are on disk."""
-
     def read(self, size: int, /) -> bytes:
         """Return at most `size` of the next bytes; no bytes at the end."""
 
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Go to an offset, and return it."""
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
 
 
 class LogFile(Protocol):
@@ -39,16 +36,11 @@ class LogFile(Protocol):
     @property
     def size(self) -> int | None: ...
 
-    def open(self) -> AbstractContextManager[RawBytes]:
-        """Open its bytes as they are on disk, seekable; raises OSError."""
+    def open(self) -> AbstractContextManager[RawBytes]: ...
 
 
 def open_regular(path: str | Path) -> io.FileIO:
-    """Open a local file without a buffer.
-
-    Raises:
-        OSError: it cannot be opened, or is a folder, pipe, socket or device; the call waits for none of these.
-    """
+    """Open a local file without a buffer; an OSError refuses folders, pipes, sockets and devices, and waits for none of them."""
     file = io.FileIO(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -57,8 +49,6 @@ def open_regular(path: str | Path) -> io.FileIO:
 
 
 class Content:
-    """An open file: whether it is compressed, and its decompressed bytes in any range."""
-
     def __init__(self, raw: RawBytes, limit: int | None) -> None:
         self._raw = raw
         self._limit = limit
@@ -67,7 +57,6 @@ class Content:
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
         return self._raw.seek(0, os.SEEK_END) if self._limit is None else self._limit
 
     def _seek(self, at: int) -> None:
@@ -109,11 +98,6 @@ class Content:
 
 @contextmanager
 def opened(file: str | Path | LogFile) -> Iterator[Content]:
-    """Open a file.
-
-    Raises:
-        OSError: if it cannot be opened.
-    """
     if isinstance(file, (str, Path)):
         with open_regular(file) as raw:
             yield Content(raw, None)

@@ -203,7 +203,6 @@ class Framing(NamedTuple):
 
     Attributes:
         starts_record: returns whether a prefix at `end` starts a record, if the record before it begins at `start`.
-        is_finished: returns whether data[start:end], whole lines with nothing after them, is a whole record.
         has_requests: whether to end requests with their line or logger, and to look for torn ones.
     """
 

@@ -83,7 +83,6 @@ def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Entry]
 
 
 def _assumed(request: dict[str, Any], response: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Decode the assignments as each protocol type that fits them all; leave out types with too many."""
     by_type = {}
     for protocol_type in GROUP_TYPES:
         read = list(_sync(request | {"protocolType": protocol_type}, response))

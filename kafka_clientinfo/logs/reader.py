@@ -59,12 +59,10 @@ class FileHead:
 
     Attributes:
         first_record: its first complete record with time and level, at most `IDENTITY_BYTES`; None if it has none yet.
-        size: bytes on disk.
         compressed: whether it is compressed, so that offsets are not positions on disk.
         error: why no first record can be read: damaged compressed bytes, or none starts in `START_WINDOW`; else None.
         empty: whether its decompressed content is empty or only the beginning of a line, as in a new log, or of a
             server.log that is still written only the first record, which waits for its stack trace.
-        layout: how its records are laid out.
         first_offset: offset of the first record, 0 if there is none.
         opening: its first `OPENING_BYTES` from the first record on, or as many as it has.
         first_time: time and zone of the first record, as they are written; None if there is none.
@@ -86,7 +84,6 @@ class FileHead:
         return hash_bytes(self.opening) if len(self.opening) == OPENING_BYTES else None
 
     def has_ambiguous_hour(self, zone: str) -> bool:
-        """Return whether the file begins in an hour that this zone repeats, when clocks are set back."""
         return self.first_time is not None and LogClock(zone).is_repeated(*self.first_time)
 
 
@@ -97,10 +94,6 @@ def read_blocks(
 
     The first block of a plain file has `first` bytes (`BLOCK` if None); each further block has twice as many, up to
     `BLOCK`.
-
-    Raises:
-        CorruptFile: the compressed bytes are damaged or end too early; all bytes before that have been yielded.
-        OSError: the file cannot be opened or read.
     """
     with opened(file) as content:
         yield from content.blocks(start, end, first or BLOCK)
@@ -152,10 +145,6 @@ def head(
     This reads at most `START_WINDOW` bytes before the record, not counting zeros, and not much more than
     `IDENTITY_BYTES` of the record. If `layout` is None it is detected, in as many bytes as `layouts.is_enough` asks for;
     `latest` is that of `layouts.detect`.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-        UnreadableForm: it must be converted first (`layouts.check_form`).
     """
     first, opening = None, b""
     error, empty, first_offset, first_time = None, False, 0, None
@@ -269,11 +258,7 @@ class ResumePoint(NamedTuple):
 
 
 def resume_point(file: str | Path | LogFile, offset: int, first_offset: int = 0) -> ResumePoint:
-    """Read the bytes around the offset at which an earlier read ended; `first_offset` is that of the first record.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-    """
+    """Read the bytes around the offset at which an earlier read ended; `first_offset` is that of the first record."""
     start = min(offset, max(first_offset, offset - RESUME_WINDOW))
     wanted, content = offset - start, bytearray()
     with suppress(CorruptFile):
@@ -284,16 +269,11 @@ def resume_point(file: str | Path | LogFile, offset: int, first_offset: int = 0)
 
 
 def hash_bytes(content: bytes) -> str:
-    """Return the hash by which a resumed file is recognised."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 def readable_bytes(file: str | Path | LogFile) -> tuple[int, str | None]:
-    """Return the number of readable decompressed bytes, and the damage after them, or None if there is none.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-    """
+    """Return the number of readable decompressed bytes, and the damage after them, or None if there is none."""
     total = 0
     try:
         for block in read_blocks(file):

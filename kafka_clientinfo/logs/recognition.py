@@ -47,10 +47,6 @@ def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> Lo
     Returns:
         `requests` if a completed request can be read; `handled_requests` if there are only traces of requests by
         `KafkaApis`, which it writes at TRACE; `broker` if it is another log of a broker; else `other`.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-        UnreadableForm: it is probably a request log, and must be converted first (`layouts.check_form`).
     """
     sample = b""
     with suppress(CorruptFile):
@@ -71,7 +67,6 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _content(sample: bytes, latest: datetime | None) -> LogContent | None:
-    """Return the kind of content; None if it does not even have the words."""
     text = sample.replace(b"\0", b"")  # UTF-16 has a zero beside each byte of the words
     if not any(word in text for word in _WORDS):  # faster than a pattern
         return None

@@ -53,7 +53,6 @@ def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
 
 
 def ends_with_logger(data: bytes, start: int, end: int) -> bool:
-    """Return whether data[start:end] ends with ` (logger)` and line ends."""
     usual = data.endswith(_USUAL_LOGGERS, start, end)
     return usual or LOGGER_END.search(data, max(start, end - LOGGER_WINDOW), end) is not None
 

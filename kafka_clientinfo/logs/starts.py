@@ -193,7 +193,6 @@ def unreadable_start(line: Line) -> Start | None:
 
 
 def _opens_text(text: bytes) -> bool:
-    """Return whether a line holds a request in text, not escaped, after any words."""
     words = text.find(COMPLETED)
     return words >= 0 and text.startswith(TEXT_STARTS, words) and _ESCAPED.search(text, 0, words) is None
 

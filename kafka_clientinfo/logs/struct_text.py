@@ -183,7 +183,6 @@ def struct_value(text: str, fields: tuple[FieldSpec, ...] | None) -> dict[str, J
 
 
 def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | None:
-    """Return the `struct_value` as compact JSON text."""
     value = struct_value(text, fields)
     return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 

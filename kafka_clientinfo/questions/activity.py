@@ -58,9 +58,7 @@ class Timeline:
     """Equal steps of time, over the time in which there were requests.
 
     Attributes:
-        start: of the first step.
         minutes: that a step lasts.
-        count: the number of steps.
         in_minutes: whether steps are shorter than buckets, so that the requests of single minutes are counted.
     """
 
@@ -71,7 +69,6 @@ class Timeline:
 
     @property
     def end(self) -> datetime:
-        """The end of the last step."""
         return self.start + timedelta(minutes=self.minutes * self.count)
 
     @property
@@ -103,7 +100,6 @@ class Question:
 
     @property
     def statement(self) -> str:
-        """The SQL for one row per value of the columns in `BY`."""
         keys = BY[self.by]
         of_key = ", ".join(keys)
         opened = "" if self.by == "api" else "CAST(sum(connections_opened) AS BIGINT) AS connections_opened, "

@@ -32,9 +32,7 @@ class Alarm(NamedTuple):
 
     Attributes:
         kind: see the module's table.
-        cluster: the cluster that it is about.
         at: when it was first seen; of logs and topics, the last time that all was well.
-        text: one line, without control characters.
     """
 
     kind: str
@@ -51,14 +49,10 @@ def known_before(scope: Scope) -> Since:
 def alarms(
     scope: Scope, since: Since, target: str, owned: Mapping[tuple[Any, ...], Iterable[str]] | None, is_asked: bool
 ) -> list[Alarm]:
-    """Return what is new, in the order of the module's table.
+    """Return what is new, in the order of the module's table; nothing rings of clusters that are not in `since`.
 
-    Args:
-        scope: the warehouse.
-        since: what is known; nothing rings of clusters that are not among it.
-        target: a measured release of Kafka.
-        owned: the owners of clients that have any, by the columns of `CLIENT`; None if there are no rules on owners.
-        is_asked: whether the time is not that of the run before: then nobody knows which log should have gone on.
+    `owned` has the owners of clients that have any, by the columns of `CLIENT`; it is None if there are no rules on owners.
+    `is_asked` says that the time is not that of the run before: then nobody knows which log should have gone on.
     """
     rows = scope.tables.query(
         "SELECT kind, cluster, principal, client_id, client_ids, made_with, is_merged, release, first_seen, what, news_from, "

@@ -79,7 +79,6 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether no row fails."""
         return self.failed == 0
 
 
@@ -106,11 +105,7 @@ def beside_a_run(root: str, make: Callable[[], list[Check]]) -> list[Check]:
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
-    """Make the quick checks. If a table or column is missing or has another type, make only the check of the layout.
-
-    Raises:
-        WarehouseError: when there is no warehouse, or it does not fit this release.
-    """
+    """Make the quick checks. If a table or column is missing or has another type, make only the check of the layout."""
     return beside_a_run(root, lambda: _quick(tables, require_state(tables.state(), root)))
 
 

@@ -83,13 +83,6 @@ class LocalTables:
         return TableSize(sum(rows), len(sizes), sum(sizes))
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL.
-
-        Raises:
-            WarehouseError: when a table is not one of this release, or cannot be read.
-            ConfigError: when it is not one query.
-            duckdb.Error: when the statement is wrong.
-        """
         text, given = bind(statement, parameters, self._named)
         parsed = self._duckdb.extract_statements(text)
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
@@ -178,7 +171,6 @@ class LocalTables:
         return f"{_SCHEMA}.{name}"
 
     def _rows_of(self, spec: TableSpec, base: str) -> str:
-        """Return a query for the rows of a table; `base` is the path of the warehouse's folder in it."""
         nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
         layout, folder = self._layout(spec.name), self.folder / spec.name
         if layout is None:

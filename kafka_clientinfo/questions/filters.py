@@ -71,10 +71,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 def add_filters(parser: argparse.ArgumentParser, *names: str, counts: str | None = None) -> None:
     """Declare filters by their names: since, until, cluster, principal, client.
 
-    Args:
-        parser: of the command.
-        names: of the filters.
-        counts: figures that the command takes from the whole warehouse, whatever --since and --until say; for their help.
+    `counts` are figures that the command takes from the whole warehouse, whatever --since and --until say; for their help.
     """
     group = parser.add_argument_group("filters")
     for name in names:
@@ -87,9 +84,6 @@ def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
     """Return a time in UTC from an argument: ISO 8601, today, yesterday, or a time span such as 7d before now.
 
     A date or a day's name alone means its midnight, and no zone means UTC.
-
-    Raises:
-        ConfigError: it is neither.
     """
     try:
         if span := _AGO.fullmatch(text):
@@ -105,8 +99,6 @@ def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
 
 @dataclass(frozen=True)
 class Filters:
-    """The values of the filters; None for a filter that is not given."""
-
     since: datetime | None = None
     until: datetime | None = None
     cluster: str | None = None
@@ -115,11 +107,7 @@ class Filters:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> "Filters":
-        """Read the filters from the arguments of a command, which may have only some of them.
-
-        Raises:
-            ConfigError: a time is invalid, no time lies between the two, or a text is not UTF-8.
-        """
+        """Read the filters from the arguments of a command, which may have only some of them."""
         given: dict[str, Any] = {}
         for name in _FILTERS:
             if (text := getattr(arguments, name, None)) is not None:
@@ -157,7 +145,6 @@ class Filters:
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """The values of the parameters in `where`."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         return {name: value if name == "cluster" else _parameter(value) for name, value in given.items()}
 

@@ -30,7 +30,6 @@ IN_WORDS: Mapping[str, str] = {
 
 
 def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """Return cluster, principal, client id and software of a row with the columns of `CLIENT`; no text is empty."""
     cluster, principal, client_id, *of_software = (row[name] for name in CLIENT)
     return cluster, identity(principal), identity(client_id), software(*of_software)
 
@@ -70,7 +69,6 @@ def on_some(use: Mapping[str, Any], words: str = " on ") -> str:
 
 
 def software(name: str | None, version: str | None) -> str:
-    """Return name and version of a client's software as one text; only the name if the version is unknown."""
     return str(name) if version in (None, UNKNOWN) else f"{name} {version}"
 
 
@@ -80,7 +78,6 @@ def counted(number: int, what: str) -> str:
 
 
 def in_bytes(number: int) -> str:
-    """Return a number of bytes with the unit that suits it, such as `3.2 GB`."""
     size = float(number)
     for unit in ("B", "KB", "MB", "GB"):
         if abs(size) < 1_000:
@@ -181,7 +178,6 @@ def _of_client_id(use: Mapping[str, Any]) -> str:
 
 
 def suggested_library(use: Mapping[str, Any]) -> Library | None:
-    """Return the library that a client's id suggests; None if the client behaves as other ones only."""
     library, fitting = library_of_default_id(use["client_id"]), candidates(use)
     return library if library is not None and (not fitting or library.name in fitting) else None
 
@@ -261,7 +257,6 @@ def least_release(use: Mapping[str, Any], target: str) -> tuple[str, str]:
 
 
 def _is_before(release: str, other: str) -> bool:
-    """Return whether a release is older than another; names that are no numbers are never older."""
     return () != version_numbers(release) < version_numbers(other)
 
 

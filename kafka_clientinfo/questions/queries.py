@@ -40,7 +40,6 @@ class Rows:
     """The result of a query.
 
     Attributes:
-        names: names of the columns.
         rows: values: times in UTC with their zone, structs and maps as dicts, arrays as lists.
     """
 
@@ -48,7 +47,6 @@ class Rows:
     rows: list[tuple[Any, ...]]
 
     def dicts(self) -> list[dict[str, Any]]:
-        """Return each row as a dict by the names of its columns."""
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -60,8 +58,6 @@ class Rows:
 
 @dataclass(frozen=True)
 class TableSize:
-    """The rows of a table, its files and their bytes."""
-
     rows: int
     files: int
     bytes: int
@@ -76,21 +72,15 @@ class Tables(Protocol):
         """Return the state of the warehouse; None if there is no warehouse. Raises what `state_of` raises."""
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL; a table that does not exist has no rows.
-
-        Raises:
-            WarehouseError: when a table is not one of this release, or cannot be read.
-        """
+        """Answer SQL; a table that does not exist has no rows."""
 
 
 class StoredTables(Tables, Protocol):
     """Tables that are stored as Delta, with their layout."""
 
-    def exists(self, name: str) -> bool:
-        """Return whether the table exists."""
+    def exists(self, name: str) -> bool: ...
 
-    def size(self, name: str) -> TableSize:
-        """Return the size of a table that exists."""
+    def size(self, name: str) -> TableSize: ...
 
     def layout(self, name: str) -> TableLayout | None:
         """Return the columns, constraints and properties of a table; None if it does not exist."""
@@ -104,11 +94,8 @@ def bind(
 ) -> tuple[str, dict[str, str | int]]:
     """Put an engine's SQL into the braces of a statement; return the text and the parameters that it uses.
 
-    Args:
-        statement: SQL with tables and parameters in braces.
-        parameters: values by name.
-        table: returns the engine's SQL for a table; raises for a name that is no table.
-        value: returns the engine's SQL for a parameter, from its name and value; by default DuckDB's `$name`.
+    `table` returns the engine's SQL for a table, and raises for a name that is no table. `value` returns it for a parameter, from
+    its name and value; by default it is DuckDB's `$name`.
     """
     words = {word for _, word, _, _ in Formatter().parse(statement) if word is not None}
     given = {name: given_value for name, given_value in (parameters or {}).items() if name in words}

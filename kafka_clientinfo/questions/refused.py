@@ -36,7 +36,6 @@ class Refusals:
 
     @cached_property
     def clients(self) -> set[tuple[Any, ...]]:
-        """The values of `CLIENT` of those that are known."""
         return {tuple(row[name] for name in CLIENT) for row in self.senders if row["is_known"]}
 
     @cached_property

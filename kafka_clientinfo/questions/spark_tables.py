@@ -40,23 +40,12 @@ class SparkTables:
         return TableSize(self._lake.read(name).count(), files, size)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL.
-
-        Raises:
-            WarehouseError: when a table is not one of this release.
-            pyspark.errors.AnalysisException: when the statement is wrong.
-        """
         text, _ = bind(statement, parameters, self._lake.relation, lambda _, value: _literal(value))
         with sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             rows = self._spark.sql(text)
             return Rows(tuple(rows.columns), collect(rows))
 
     def relation(self, name: str) -> DataFrame:
-        """Return the rows of a table or view.
-
-        Raises:
-            WarehouseError: there is none of that name in this release.
-        """
         statement = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
         return self._spark.sql(bind(statement, None, self._lake.relation)[0])
 

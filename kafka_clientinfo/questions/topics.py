@@ -68,11 +68,7 @@ _NEAR = 3
 
 
 def clients_of(scope: Scope, topic: str) -> tuple[str, dict[str, str]]:
-    """Return the statement, and its parameters, for the clients of a topic, given by its name or its id.
-
-    Raises:
-        ConfigError: no record names the topic.
-    """
+    """Return the statement, and its parameters, for the clients of a topic, given by its name or its id."""
     names = [name for (name,) in scope.tables.query(
         f"SELECT DISTINCT {TOPIC} FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL "
         "UNION SELECT DISTINCT topic FROM {known_topics} AS k"

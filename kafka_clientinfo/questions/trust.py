@@ -115,7 +115,6 @@ def is_only_info(scope: Scope) -> bool:
 
 
 def info_clusters(scope: Scope) -> set[str]:
-    """Return the clusters with all their logs at INFO."""
     rows = scope.tables.query("SELECT cluster FROM {api_usage} AS u GROUP BY cluster HAVING bool_and(info_only)")
     return {cluster for (cluster,) in rows}
 
@@ -251,7 +250,6 @@ def of_cluster(scope: Scope) -> Scope:
 
 
 def names_of(brokers: Sequence[Mapping[str, Any]]) -> str:
-    """Return the names of brokers as one text, of at most 50 of them."""
     names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in brokers[:_NAMED]]
     return ", ".join(names) + (" …" if len(brokers) > _NAMED else "")
 
@@ -263,12 +261,7 @@ def asked(filters: Filters) -> str:
 
 
 def nobody(scope: Scope, subject: str) -> str:
-    """Return a text without a full stop: that nobody fits the filters, and what the warehouse has instead.
-
-    Args:
-        scope: in which there is nobody.
-        subject: the text's beginning, such as `No client`.
-    """
+    """Return a text without a full stop: that nobody fits the filters, and what the warehouse has instead."""
     if not (options := asked(scope.filters)):
         return f"{subject} is in the logs that were read"
     return "; ".join([f"{subject} fits {options}", *instead(scope)])

@@ -142,7 +142,6 @@ def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
 
 
 def known_versions() -> list[tuple[int, int]]:
-    """Return each API with all versions from 0 to the highest of any release; higher ones have equal verdicts."""
     ranges = (item for release in releases().values() for item in release.apis.items())
     highest = dict(sorted((key, api_range.high) for key, api_range in ranges))  # in order, so the highest remains
     return [(key, version) for key, high in highest.items() for version in range(high + 1)]
@@ -150,10 +149,6 @@ def known_versions() -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def releases() -> dict[str, Release]:
-    """Return all releases of the reference data by name, the oldest first.
-
-    tests/tables/test_declarations.py checks the files.
-    """
     texts = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
     unsorted = [_release(json.loads(text)) for _, text in texts]
     return {release.name: release for release in sorted(unsorted, key=lambda release: release_numbers(release.name))}
@@ -173,11 +168,7 @@ def release(name: str) -> Release:
     """Return the measured release of this name, or else the nearest measured patch release of its series.
 
     `4.0` names a series, of which the newest patch release is taken; `4.0.0` is a patch release of it. A `v` in front
-    is left out.
-
-    Raises:
-        ConfigError: no release of the series was measured, or this is no release's name, or only the number before its
-            first dot; the error names those that were measured.
+    is left out. The number before the first dot alone is no release.
     """
     by_name, asked = releases(), name
     name = asked.removeprefix("v")
@@ -216,7 +207,6 @@ def other_release(asked: str, measured: Release) -> str | None:
 
 @lru_cache(maxsize=1)
 def api_traits() -> ApiTraits:
-    """Return the traits of APIs that hold for every release."""
     text = (resources.schemas() / "broker_api_ranges" / "apis.toml").read_text("utf-8")
     return ApiTraits(**{name: frozenset(keys) for name, keys in tomllib.loads(text).items()})
 
@@ -232,7 +222,6 @@ class Feature:
 
 @lru_cache(maxsize=1)
 def features() -> dict[str, Feature]:
-    """Return the declared features by name."""
     text = (resources.schemas() / "broker_api_ranges" / "features.toml").read_text("utf-8")
     declared = tomllib.loads(text).items()
     return {name: Feature(name, data["kip"], versions_by_key(data["needs"])) for name, data in declared}

@@ -69,7 +69,6 @@ class Library:
 
 @lru_cache(maxsize=1)
 def client_libraries() -> tuple[Library, ...]:
-    """Return all libraries; tests/tables/test_declarations.py checks the file."""
     return parse_libraries((resources.schemas() / "client_libraries.toml").read_text("utf-8"))
 
 
@@ -96,7 +95,6 @@ def may_be_held_down(software: str) -> bool:
 
 
 def parse_libraries(text: str) -> tuple[Library, ...]:
-    """Read libraries from the text of their file."""
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
 
 
@@ -112,7 +110,6 @@ def _library(data: Mapping[str, Any]) -> Library:
 
 
 def client_library_rows() -> list[Row]:
-    """Return one row per measured library: its name, software name and settings that hold versions down."""
     return [(library.name, library.software, library.version_settings) for library in client_libraries()]
 
 

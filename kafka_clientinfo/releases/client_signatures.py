@@ -105,7 +105,6 @@ class Library:
 
 @lru_cache(maxsize=1)
 def libraries() -> tuple[Library, ...]:
-    """Return all libraries."""
     return parse_signatures((resources.schemas() / "client_signatures.toml").read_text("utf-8"))
 
 
@@ -116,7 +115,6 @@ def client_signatures() -> tuple[Signature, ...]:
 
 
 def parse_signatures(text: str) -> tuple[Library, ...]:
-    """Read libraries from the text of their file."""
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
 
 

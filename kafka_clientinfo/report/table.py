@@ -91,7 +91,6 @@ class Table:
         return f"{left:,} of {self.total:,} {self.of} are left out here; the warehouse has all." if left > 0 else ""
 
     def halve(self) -> None:
-        """Leave out the second half of the rows if there are more than `_FEW`."""
         if len(self.rows) > _FEW:
             del self.rows[len(self.rows) // 2 :]
 

@@ -67,7 +67,6 @@ class Column:
     eqNullSafe = _infix("IS NOT DISTINCT FROM")  # noqa: N815
 
     def __getitem__(self, key: Any) -> "Column":
-        """Take a field of a struct by its name, or a value of a map by a column."""
         if isinstance(key, str):
             return call(f"struct_extract({{}}, {quoted_text(key)})", self).alias(key)
         return call("map_extract_value({}, {})", self, literal(key))
@@ -120,12 +119,10 @@ def path(name: str) -> Column:
 
 
 def named(value: "Column | str") -> Column:
-    """Return a column as it is, or the column with the given name."""
     return value if isinstance(value, Column) else path(value)
 
 
 def literal(value: Any) -> Column:
-    """Return a column as it is, and any other value as a constant."""
     if isinstance(value, Column):
         return value
     text = _constant(value)

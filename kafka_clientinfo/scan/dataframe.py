@@ -39,7 +39,6 @@ class SparkSession:
         self.connection.unregister("given")
 
     def relation(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
-        """Make a relation of rows; see `create`."""
         name = f"rows{next(_numbers)}"
         self.create(name, rows, ddl)
         return self.table(name)
@@ -48,7 +47,6 @@ class SparkSession:
         return DataFrame(self, quoted_name(name), self.columns_of(f"SELECT * FROM {quoted_name(name)}"))
 
     def columns_of(self, statement: str) -> list[str]:
-        """Return the names of a statement's columns."""
         return [row[0] for row in self.connection.execute(f"DESCRIBE {statement}").fetchall()]
 
 
@@ -160,8 +158,6 @@ def _as_side(relation: DataFrame) -> str:
 
 @dataclass(frozen=True)
 class Grouped:
-    """A relation grouped by some columns."""
-
     relation: DataFrame
     keys: Sequence[Column]
 

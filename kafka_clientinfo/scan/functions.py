@@ -198,7 +198,6 @@ def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
 
 
 def array_compact(values: ColumnOrName) -> Column:
-    """Return a list's elements that are not null."""
     return filter(values, lambda item: item.isNotNull())
 
 

@@ -101,7 +101,6 @@ class MemoryTables:
         """Return None: tables in memory have no warehouse with a state."""
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Run SQL with tables and parameters in braces, as `queries.Tables` does."""
         text, given = bind(statement, parameters, self.named)
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])

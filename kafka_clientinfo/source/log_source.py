@@ -114,7 +114,6 @@ def tasks_for(size: int, options: Options) -> tuple[int, Settings]:
 
 
 def divided(splits: Sequence[Split], options: Options, tasks: int) -> list[Work]:
-    """Divide splits among tasks."""
     now = datetime.now(UTC)
     return [Work(own, options, now) for own in in_tasks(splits, tasks)]
 

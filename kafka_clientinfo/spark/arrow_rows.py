@@ -23,7 +23,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
-    """Make a relation of rows, as `arrow_table` takes them."""
     takes_arrow = not str(sys.modules["pyspark"].__version__).startswith("3.")
     return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), ddl.replace(" NOT NULL", ""))
 

@@ -30,7 +30,6 @@ def is_one_process(master: str | None) -> bool:
 
 
 def given_conf(spark: "SparkSession") -> dict[str, str]:
-    """Return all entries of the session's conf that it shows."""
     with suppress(Exception):
         return {row["key"]: row["value"] for row in spark.sql("SET").collect()}
     return {}

@@ -73,9 +73,6 @@ def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None)
     """Return the conf of a local session: ours for Delta, overridden by the one given, with Delta's jars and the archive of classes.
 
     If `is_first` is false, this process has a JVM, with a fixed class path. `log` receives the output of fetching jars.
-
-    Raises:
-        WarehouseError: Delta's jars are not stored, and cannot be fetched and stored.
     """
     conf = {**_DELTA, **given}
     if not is_first:
@@ -86,7 +83,6 @@ def local_conf(given: Mapping[str, str], is_first: bool = True, log: Log = None)
 
 
 def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
-    """Open a file for appending that only its owner may read; None if no file is given."""
     return nullcontext() if path is None else open(path, "ab", opener=partial(os.open, mode=0o600))
 
 

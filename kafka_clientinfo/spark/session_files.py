@@ -60,7 +60,6 @@ def jars_folder() -> Path:
 
 
 def spark_jars() -> Path:
-    """Return the folder of Spark's own jars."""
     return Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
 
 
@@ -75,9 +74,6 @@ def ensure_jars(conf: Mapping[str, str], log: Log = subprocess.DEVNULL) -> list[
     """Return the stored jars, sorted; have Ivy fetch them first if they are missing, as the session's conf says.
 
     `log` receives Ivy's output; None lets it print.
-
-    Raises:
-        WarehouseError: the jars cannot be fetched, or the cache folder cannot be written.
     """
     stored = jars_folder()
     if not any(stored.glob("*.jar")):  # a cleaned cache may still have the empty folder
@@ -137,7 +133,6 @@ def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
 
 
 def archive_path(conf: Mapping[str, str]) -> Path:
-    """Return the path of the archive for this conf and the installed Java and Spark; it may not exist."""
     home = os.environ.get("JAVA_HOME")
     java = Path(f"{home}/bin/java" if home else shutil.which("java") or "java").resolve()
     installed = [(str(path), path.stat().st_mtime_ns) for path in (java, spark_jars()) if path.exists()]
@@ -146,7 +141,6 @@ def archive_path(conf: Mapping[str, str]) -> Path:
 
 
 def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the conf with the option that uses the archive, if there is one."""
     path = archive_path(conf)
     return with_option(conf, f"-XX:SharedArchiveFile={path}") if path.is_file() else {**conf}
 

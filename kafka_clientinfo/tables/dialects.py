@@ -65,7 +65,6 @@ _OF_GREP, _SPARK_ESCAPED, _DUCKDB_ESCAPED = r"([\\\[\](){}.*+?^$|])", r"\\$1", r
 
 
 def spark_literal(text: str) -> str:
-    """Return a text as a literal in Spark's SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -100,8 +99,6 @@ def _as_spark_literal(literal: str) -> str:
 
 
 def duckdb_sql(text: str) -> str:
-    """Return a view's SQL for DuckDB."""
-
     def struct(*arguments: str) -> str:
         pairs = zip(arguments[::2], arguments[1::2], strict=True)
         fields = ('"{}" := {}'.format(name.strip("'"), value) for name, value in pairs)
@@ -188,7 +185,6 @@ def _rewritten(text: str, functions: Mapping[str, Rewrite], literal: Callable[[s
 
 
 def _arguments(text: str, at: int) -> tuple[list[str], int]:
-    """Return the arguments of a call, of which the first begins at `at`, and the offset after its parenthesis."""
     found, depth, begin = [], 0, at
     pieces = re.compile(rf"{_STRING.pattern}|[(),\[\]]")
     while (match := pieces.search(text, at)) is not None:

@@ -42,8 +42,6 @@ ADVICE = ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; `type` is Spark's type, and a required column is NOT NULL in Delta."""
-
     name: str
     type: str
     comment: str
@@ -82,12 +80,9 @@ class TableSpec:
         view       | writes nothing: a query makes the rows when they are asked for
 
     Attributes:
-        name: the table's name.
-        comment: the table's comment.
         key: columns that identify a row; null counts as a value.
         cluster_by: columns of liquid clustering, at most four.
         statistics: columns for which Delta keeps each file's least and greatest value, including those of `cluster_by`.
-        columns: all columns, in order.
         checks: CHECK constraints, which Delta enforces; pairs of name and SQL expression.
         write_mode: how a run writes the table.
     """
@@ -122,7 +117,6 @@ class TableSpec:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -190,12 +184,10 @@ def view_specs() -> dict[str, TableSpec]:
 
 
 def relation_specs() -> dict[str, TableSpec]:
-    """Return all declared tables and views by name, sorted."""
     return dict(sorted({**table_specs(), **view_specs()}.items()))
 
 
 def table_spec(name: str) -> TableSpec:
-    """Return the declaration of one table or view; raises TableSpecError if none of that name is declared."""
     specs = relation_specs()
     if name not in specs:
         raise TableSpecError(f"no table {name} is declared; known are {', '.join(specs)}")

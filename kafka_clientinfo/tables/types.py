@@ -69,7 +69,6 @@ def _pieces(text: str) -> list[str]:
 
 
 def quoted_text(text: str) -> str:
-    """Quote a text for DuckDB's SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -79,5 +78,4 @@ def sql_time(time: datetime) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """Quote the name of a column or relation for DuckDB's SQL."""
     return '"' + name.replace('"', '""') + '"'

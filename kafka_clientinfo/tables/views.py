@@ -55,7 +55,6 @@ class ViewSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> "ViewSettings":
-        """Return those of a run's settings."""
         names = ("bucket_minutes", "unused_topic_hours", "max_idle_ms", "log_zone", "controller_listeners")
         same = {name: getattr(settings, name) for name in names}
         return cls(**same, severity=dict(settings.policy.severity), activity=asdict(settings.policy.activity))
@@ -102,8 +101,6 @@ class ViewSettings:
 
 
 def _relation(columns: str, rows: Iterable[Sequence[str | int | None]]) -> str:
-    """Return a subquery with these rows, for both engines."""
-
     def value(one: str | int | None) -> str:
         if isinstance(one, str):
             return quoted_text(one)
@@ -138,8 +135,6 @@ def references() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """An engine's SQL: a view's SQL, translated for a zone of logs, and a column, cast to one of Spark's types."""
-
     translated: Callable[[str, str], str]
     cast: Callable[[str, str], str]
 
@@ -196,7 +191,6 @@ def words(query: str) -> list[str]:
 
 
 def is_view(name: str) -> bool:
-    """Return whether a name is that of a declared view, or of a part of one."""
     return name in definitions()
 
 
@@ -228,10 +222,6 @@ def ended_runs_only(name: str, relation: Callable[[str], str]) -> str:
 
     Before a run commits, it takes back what unended runs before it wrote, so that it is enough to compare with the newest
     number in `runs`. Rows that a release without `runs` wrote have no number.
-
-    Args:
-        name: of the table or view.
-        relation: returns SQL for either.
     """
     rows, spec = relation(name), table_specs().get(name)
     if spec is None or not spec.by_run:

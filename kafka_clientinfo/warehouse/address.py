@@ -24,8 +24,6 @@ _NOT_IN_NAMES = re.compile(r"[.\\\s]|\$\{")
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a warehouse's tables."""
-
     root: str
     """The address in messages: the folder (absolute if it is on this machine) or URI, or catalog.schema."""
     names: tuple[str, ...] = ()
@@ -43,15 +41,12 @@ class Address:
 
     @property
     def schema(self) -> str:
-        """The schema in SQL."""
         return ".".join(f"`{name}`" for name in self.names)
 
     def table(self, name: str) -> str:
-        """Return the name of a table in SQL."""
         return f"{self.schema}.`{name}`" if self.is_schema else f"delta.`{self.location(name)}`"
 
     def location(self, name: str) -> str:
-        """Return the path or the name of a table, for messages."""
         return f"{self.root}{'.' if self.is_schema else '/'}{name}"
 
 
@@ -66,12 +61,7 @@ def is_path(text: str) -> bool:
 
 
 def address_of(text: str) -> Address:
-    """Return the address that a text means, as given by `--warehouse`.
-
-    Raises:
-        ConfigError: the text names no schema, or is a URI with credentials.
-        WarehouseError: SQL cannot name the path.
-    """
+    """Return the address that a text means, as given by `--warehouse`."""
     if not is_path(text):
         names = _names(text)
         shown = (name if re.fullmatch(r"\w*[A-Za-z_]\w*", name, re.A) else f"`{name}`" for name in names)
@@ -105,7 +95,6 @@ def check_before(text: str, conf: Mapping[str, str]) -> None:
 
 
 def no_catalog(address: Address) -> str:
-    """Return the error text for an address with a catalog that the session does not have."""
     return (
         f"the warehouse {address.root} is a schema of the catalog {address.names[0]}, which the session does not have; give it "
         f"one (spark.sql.catalog.{address.names[0]}), or write {_as_folder(address.root)}"
@@ -127,7 +116,6 @@ def local_folder(text: str) -> Path | None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Return the names in the name of a schema; raise ConfigError if it is none."""
     parts = _NAMES.fullmatch(text)
     names = tuple(filter(None, parts.groups())) if parts else ()
     if not names or any(not name.isprintable() or _NOT_IN_NAMES.search(name) for name in names):

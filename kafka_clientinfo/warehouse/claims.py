@@ -104,7 +104,6 @@ class Claims:
             self.is_claimed = True
 
     def check(self) -> None:
-        """Raise WarehouseError if another run has claimed the warehouse since."""
         if not self.is_alone and self.newest() != (self.number, self._token):
             raise self._overtaken()
 
@@ -157,7 +156,6 @@ class Claims:
         return {"txnAppId": _APPLICATION, "txnVersion": str(self.number * _STEP + self._commits[name])}
 
     def _commit_nothing(self, name: str, options: Mapping[str, str] | None = None) -> None:
-        """Append no rows to a table, by default under this run's claim."""
         name_of_claim = f"claim of run {self.number} by {self._token}"
         claim = {"txnAppId": _APPLICATION, "txnVersion": str(self.number * _STEP), "userMetadata": name_of_claim}
         table = self.address.table(name)

@@ -107,13 +107,10 @@ def properties(spark: "SparkSession", address: Address, name: str) -> dict[str, 
 
 
 def detail(spark: "SparkSession", address: Address, name: str) -> "Row | None":
-    """Return DESCRIBE DETAIL of a table: properties, numFiles, sizeInBytes, …; None if there is no table."""
     return unless_missing(address, name, lambda: spark.sql(f"DESCRIBE DETAIL {address.table(name)}").first())
 
 
 def columns(spark: "SparkSession", address: Address, name: str) -> dict[str, str] | None:
-    """Return the types of a table's columns by name, in Spark's words; None if there is no table."""
-
     def ask() -> dict[str, str]:
         return {one.name: one.dataType.simpleString() for one in spark.read.table(address.table(name)).schema.fields}
 
@@ -121,7 +118,6 @@ def columns(spark: "SparkSession", address: Address, name: str) -> dict[str, str
 
 
 def history(spark: "SparkSession", table: str, limit: int | None = None) -> "list[Row]":
-    """Return a table's commits, the newest first."""
     only = "" if limit is None else f" LIMIT {limit}"
     rows = spark.sql(f"DESCRIBE HISTORY {table}{only}").collect()  # to select columns would take a job
     return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
@@ -189,6 +185,5 @@ def named_view(spark: "SparkSession", rows: "DataFrame") -> Iterator[str]:
 
 
 def no_rows(spec: TableSpec) -> str:
-    """Return a query for the declared columns without rows, which Spark answers without a job."""
     columns = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in spec.columns)
     return f"SELECT {columns} WHERE false"

@@ -22,8 +22,6 @@ _KEY = (*CONNECTION_KEY, "seq")
 
 
 class JudgedTable:
-    """The table of one warehouse, for one run."""
-
     def __init__(self, lake: "Warehouse") -> None:
         self._lake = lake
 
@@ -53,6 +51,5 @@ class JudgedTable:
             self._lake.merge(JUDGED, changes(stored, rows, ids, CONNECTION_ID_KEY, _KEY), _KEY, REPLACE)
 
     def delete(self, ids: DataFrame) -> None:
-        """Delete the rows of some connection ids."""
         if (stored := self.read()) is not None:
             self.replace(stored.where("false"), ids)

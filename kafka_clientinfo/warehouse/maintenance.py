@@ -141,7 +141,6 @@ def forget(
 
 
 def _existing(spark: SparkSession, warehouse: str | PathLike[str]) -> str:
-    """Return the text for a warehouse; raise WarehouseError if there is none."""
     root = root_of(warehouse)
     require_state(read_state(spark, address_of(root)), root)
     return root

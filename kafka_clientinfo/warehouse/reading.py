@@ -32,11 +32,9 @@ class Reader:
 
     @property
     def root(self) -> str:
-        """The location of the tables, for messages."""
         return self.address.root
 
     def spec(self, name: str) -> TableSpec:
-        """Return the declaration of a table; raise WarehouseError if there is none."""
         if name not in self.specs:
             raise WarehouseError(not_a_table(name, self.specs))
         return self.specs[name]
@@ -82,5 +80,4 @@ class Reader:
         return f"(SELECT {', '.join(['*', *nulls])} FROM {table})" if nulls else table
 
     def read_snapshot(self, name: str) -> DataFrame:
-        """Return the table as it is now; later writes do not change the result."""
         return ddl.snapshot(self.spark, self.address, name) if self.exists(name) else self.read(name)

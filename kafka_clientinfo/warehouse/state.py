@@ -43,7 +43,6 @@ class State:
     """What a warehouse stores about its runs.
 
     Attributes:
-        run: number of the last run that ended; 0 if none did.
         format: layout of the warehouse.
         declared: the declarations that its tables follow (`declared_by`); None if they were not compared.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
@@ -70,7 +69,6 @@ class State:
 
     @property
     def as_json(self) -> str:
-        """The state as `runs` holds it."""
         return json.dumps({**asdict(self), "run": None}, sort_keys=True, default=time_text)
 
 
@@ -97,7 +95,6 @@ def read_state(spark: "SparkSession", address: Address) -> State | None:
 
 
 def require_state(state: State | None, root: str) -> State:
-    """Return the state; raise WarehouseError if there is no warehouse at `root`, none yet, or one of an earlier release."""
     if state is None:
         advice = "; fill it with `kafka-clientinfo run`, or name another"
         raise WarehouseError(f"{root} holds no run that ended{unless_at_work(root, advice)}")
@@ -170,6 +167,5 @@ def time_text(time: datetime | None) -> str | None:
 
 
 def _time(text: str | None) -> datetime | None:
-    """Parse a stored time; no zone means UTC."""
     time = text and datetime.fromisoformat(text)
     return time.replace(tzinfo=time.tzinfo or UTC) if time else None

@@ -20,8 +20,6 @@ _SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte":
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The layout of a stored table."""
-
     columns: Mapping[str, str]
     """The types of its columns by name, in Spark's words without blanks."""
     properties: Mapping[str, str]
@@ -40,13 +38,11 @@ def layout_of(spark: "SparkSession", address: Address, name: str) -> TableLayout
 
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
-    """Return the layout from a table's log, without clustering: the schema as JSON, and the properties."""
     columns = {field["name"]: _without_blanks(_spark_type(field["type"])) for field in json.loads(schema)["fields"]}
     return TableLayout(columns, {key: value for key, value in properties.items() if value is not None})
 
 
 def _spark_type(stored: Any) -> str:
-    """Return Spark's name of a type in the JSON of Delta's log."""
     if isinstance(stored, str):
         return _SPARK_WORDS.get(stored, stored)
     if stored["type"] == "array":
@@ -82,7 +78,6 @@ def check_readable(spec: TableSpec, columns: Mapping[str, str], location: str) -
 
 
 def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
-    """Return the differences of a table from its declaration, one sentence each."""
     if layout is None:
         return ["is missing"]
     undeclared = [f"column {name} is not declared" for name in layout.columns if name not in spec.column_names]

@@ -41,7 +41,6 @@ def clear(folder: Path) -> bool:
 
 
 def newest_first(folder: Path) -> list[Path]:
-    """Return the files of a table's commits, the newest first."""
     return sorted((path for path in (folder / _LOG).glob("*.json") if _COMMIT.fullmatch(path.name)), reverse=True)
 
 

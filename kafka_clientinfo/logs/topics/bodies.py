@@ -47,13 +47,7 @@ _NAMED_GROUP = re.compile(rb"; GroupId: ?(.*?); ?GroupGenerationId:", re.DOTALL)
 
 
 def mentions(key: int, request: Any, response: Any) -> Mentions:
-    """Return what a request and its response say of topics.
-
-    Args:
-        key: the API's key.
-        request: the request's body as an object of JSON; None if it cannot be read.
-        response: the response's; None if none is logged.
-    """
+    """Return what a request and its response say of topics."""
     request, response = (body if isinstance(body, dict) else None for body in (request, response))
     named = tuple(dict.fromkeys(_named_in(key, response))) if response and key not in _UNNAMING else ()
     operation = TOPIC_OPERATIONS.get(key)
@@ -202,7 +196,6 @@ def _text(value: Any) -> str | None:
 
 
 def json_mentions(key: int, request: bytes, response: bytes) -> Mentions:
-    """Read the bodies of a record in JSON."""
     return mentions(key, json_object(request), json_object(response))
 
 

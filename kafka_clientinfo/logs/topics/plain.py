@@ -40,16 +40,7 @@ _SHORT = 256
 def json_record_mentions(
     data: bytes, at_request: int, request_end: int, at_response: int, end: int, key: int
 ) -> Mentions:
-    """Read what a record in JSON says of topics.
-
-    Args:
-        data: bytes of the log.
-        at_request: where the request's body begins.
-        request_end: where it ends.
-        at_response: where the response's body begins; `end` if none is logged.
-        end: where the response's body ends.
-        key: the API's key, one of `TOPIC_APIS`.
-    """
+    """Read what a record in JSON says of topics."""
     answer = at_response if data.startswith(b"{", at_response, end) else end  # acks=0: "" or null
     if data.startswith(b"{", at_request) and data.find(b"\\", at_request, end) < 0:
         plain = _plain(data, at_request, request_end, answer, end, key)
@@ -92,7 +83,6 @@ def _plain_produce(data: bytes, at_request: int, request_end: int, at_response: 
 
 
 def _names(data: bytes, start: int, end: int) -> int:
-    """Count the names and ids of topics in a part of a record of Produce."""
     return data.count(b'"name":', start, end) + data.count(b'"topicId":', start, end)
 
 
@@ -170,7 +160,6 @@ def _sum(sizes: list[bytes]) -> int | None:
 
 
 def _named_ones(uses: list[TopicUse]) -> list[TopicUse]:
-    """Leave out uses of the topic id of zeros, which names no topic."""
     return [use for use in uses if use.topic is not None or use.topic_id is not None]
 
 
