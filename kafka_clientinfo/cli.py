@@ -119,7 +119,7 @@ def _takes_query(parser: argparse.ArgumentParser) -> bool:
 
 
 def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> int:
-    """Run a command, in its own local session if none is given, and return its exit code."""
+    """Run a command and return its exit code."""
     try:
         if not (sys.argv[1:] if argv is None else argv):
             command_line().print_help()

@@ -169,7 +169,6 @@ class Context:
 
 
 def notes_on(state: State, root: str) -> list[str]:
-    """Return notes for commands that read any table: a run is changing the tables, or most of them are not built."""
     if is_at_work(root):
         return ["A run is at work on these tables."]
     return [] if state.built_until else ["The tables are not built: `kafka-clientinfo run`, or `build`, makes them."]
@@ -188,7 +187,6 @@ def add_warehouse(parser: argparse.ArgumentParser, cluster: str | None = None) -
 
 
 def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
-    """Declare --conf, and --cluster as in `add_common`."""
     if cluster is not None:
         parser.add_argument("--cluster", metavar="NAME", help=cluster)
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")

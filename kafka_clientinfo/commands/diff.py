@@ -101,7 +101,6 @@ def execute(context: Context) -> int:
 
 
 def given_spans(earlier: str, later: str, now: datetime | None = None) -> tuple[Span, Span]:
-    """Return the two spans that --from and --to name."""
     (first, name), (second, other) = (_begin(*given, now) for given in ((earlier, "--from"), (later, "--to")))
     if first >= second:
         raise ConfigError(f"--from is {name} and --to {other}; give an earlier day with --from")
@@ -120,7 +119,6 @@ def _begin(text: str, option: str, now: datetime | None) -> tuple[datetime, str]
 
 
 def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
-    """Return a note for each span that the logs cover only in part."""
     of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
     ((first, last),) = of_cluster.query("SELECT min(opened_at), max(last_request_at) FROM {connections} AS c")
     notes = []

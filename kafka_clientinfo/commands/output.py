@@ -82,7 +82,6 @@ class Table:
 
     @property
     def total(self) -> int:
-        """The number of rows without a limit."""
         return len(self.rows) + self.more
 
     def dicts(self) -> list[dict[str, Any]]:
@@ -124,7 +123,6 @@ def _rows(text: str) -> int:
 
 
 def limit_of(arguments: argparse.Namespace) -> int:
-    """Return the largest number of rows of a table; 0 for all."""
     if arguments.limit is not None:
         return int(arguments.limit)
     return int(arguments.text_limit) if is_text(arguments) else 0
@@ -209,7 +207,6 @@ def plain(value: Any) -> Any:
 
 
 def instant(value: datetime) -> str:
-    """Return a time as ISO 8601 text in UTC, such as 2026-11-21T02:00:00.000Z."""
     timespec = "microseconds" if value.microsecond % 1000 else "milliseconds"
     return value.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
@@ -258,7 +255,6 @@ def _markdown_line(row: Sequence[Any]) -> str:
 
 
 def markdown_text(value: Any) -> str:
-    """Return a value as one line of Markdown without markup, HTML or links."""
     text = safe(_one_text(value), sys.maxsize)
     return _MARKUP.sub(r"\\\g<0>", "".join(_ENTITIES.get(character, character) for character in text))
 

@@ -53,7 +53,6 @@ def add_owners(parser: argparse.ArgumentParser, *by: str) -> None:
 
 
 def given_owners(context: "Context") -> Owners:
-    """Load the owners from --owners or the setting; without rules if neither names a file."""
     arguments = context.arguments
     owners = load_owners(context.settings(owners=arguments.owners).owners)
     if getattr(arguments, "by", None) == "owner" and not owners.rules:
@@ -86,7 +85,6 @@ class OwnerImpact:
 
 class Ownership:
     def __init__(self, owners: Owners, scope: Scope) -> None:
-        """Read the groups of each endpoint and the topics of each client, if a rule needs them."""
         self._owners, self._scope = owners, scope
         self._matched: set[int] = set()
         self._groups: dict[tuple[Any, ...], list[str]] = {}
@@ -132,7 +130,6 @@ class Ownership:
         return by_client
 
     def names_of_clients(self) -> dict[tuple[Any, ...], list[str]]:
-        """Return the names of the owners of each client that has any."""
         return {client: [owner.name for owner in owners] for client, owners in self.of_clients().items()}
 
     def idle_rules(self) -> list[str]:
@@ -261,7 +258,6 @@ def owners_table(
 
 
 def owners_of_uses(impacts: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[Any, ...], list[str]]:
-    """Return the sorted names of the owners of each use, by the values of `USE`."""
     names_by_use: dict[tuple[Any, ...], set[str]] = {}
     for owner, impact in impacts.items():
         if owner is not None:

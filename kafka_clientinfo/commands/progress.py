@@ -37,6 +37,5 @@ class ProgressLine(logging.Handler):
 
 
 def progress_line(stream: TextIO | None = None) -> ProgressLine | None:
-    """Return a progress line on a terminal; None if `stream` (standard error by default) is no terminal."""
     out = stream or sys.stderr
     return ProgressLine(out) if out is not None and is_terminal(out) else None

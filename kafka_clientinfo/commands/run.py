@@ -58,7 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """Declare -v, which adds what was read of each file, and what the tables hold, to the lines of a run."""
     parser.add_argument("-v", "--verbose", action="store_true", help="print also each file, and what the tables hold")
 
 
@@ -204,12 +203,10 @@ def _unchanged(number: int) -> str:
 
 
 def totals(reports: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
-    """Return the sum over the files of each named figure, as text."""
     return [f"{sum(report[name] for report in reports):,}" for name in names]
 
 
 def not_read(problems: Iterable["Problem"], reports: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each file that was skipped or not read to its end."""
     lines = [(problem.kind, problem.path, problem.detail) for problem in problems]
     lines += [("damaged", file["path"], file["error"]) for file in reports if file["error"]]
     return [f"{kind}: {safe(path)}: {safe(detail)}" for kind, path, detail in lines]

@@ -89,5 +89,4 @@ def rows_of_tables(counts: Mapping[str, int], root: str, of: str = "") -> Table:
 
 
 def findings(scope: Scope, limit: int) -> list[Table]:
-    """Return client connections by software, probable software and ApiVersions outcome, and violations by rule."""
     return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS]

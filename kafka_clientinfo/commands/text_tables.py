@@ -129,7 +129,6 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def with_separators(value: object) -> str:
-    """Return a value as text; a number gets thousands separators."""
     return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 

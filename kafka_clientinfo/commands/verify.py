@@ -45,7 +45,6 @@ def as_json(checks: "Sequence[Check]") -> str:
 
 
 def as_text(checks: "Sequence[Check]") -> str:
-    """Return a line per check, then the advice and the rows of each check that failed."""
     lines = [("ok" if c.ok else "FAILED", c.name, "" if c.ok else f"{c.failed:,}", c.requirement) for c in checks]
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
     padded = ([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]] for line in lines)

@@ -130,7 +130,6 @@ def _who(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _as_text(table: Table, notes: Sequence[str]) -> str:
-    """Return the violations as columns for a terminal, then the advice of each rule and what `-` means."""
     rows = table.dicts()
     if not rows:
         return folded("\n".join(["No violations.", *(note for note in notes if note != _A_ROW)]))

@@ -40,12 +40,9 @@ class OwnerRule:
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The rules of a file, in its order."""
-
     rules: tuple[OwnerRule, ...] = ()
 
     def ask(self, kind: str) -> bool:
-        """Return whether a rule has patterns of this kind."""
         return any(rule.patterns[kind] for rule in self.rules)
 
     def of(
@@ -127,7 +124,6 @@ def parse_owners(text: str, source: str) -> Owners:
 
 
 def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> OwnerRule:
-    """Parse one rule; `contacts` holds those of the rules before, by owner, and the rule's contact is added."""
     check_names(entry, _KEYS, where)
     name, contact = entry.get("owner"), entry.get("contact", "")
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:

@@ -17,7 +17,6 @@ LONGEST_TEXT = 255
 
 
 def text_of(path: str | Path, what: str) -> str:
-    """Return the text of a file; the error calls the file `what`."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
@@ -42,7 +41,6 @@ def check_names(
 
 
 def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Return a list of texts in a table; empty if there is none."""
     value = data.get(name, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where}: {name} is {shown(value)}; give a list of texts")

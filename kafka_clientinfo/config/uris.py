@@ -35,7 +35,6 @@ class Uri(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The URI for messages: without user, password and options."""
         return self.shown_root + self.key
 
     def check(self) -> None:
@@ -51,7 +50,6 @@ class Uri(NamedTuple):
 
 
 def parsed_uri(text: str) -> Uri | None:
-    """Return the parts of a URI; None for any other text."""
     query = _QUERY.search(text)
     parts = _URI.fullmatch(text[: query.start()] if query else text)
     if parts is None:

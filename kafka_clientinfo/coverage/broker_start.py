@@ -89,7 +89,6 @@ def requests_of(rows: pa.RecordBatch | pa.Table) -> list[RequestFields]:
 
 
 def shows_broker_start(first: Sequence[RequestFields]) -> bool:
-    """Return whether a log with these first requests begins with its broker's start."""
     openings = _first_of_each(first)
     if not all(_may_open(event) and _index(event) < START_WINDOW for event in openings.values()):
         return False
@@ -299,7 +298,6 @@ class _Windows:
         return may_prove
 
     def before(self, row: int) -> int:
-        """Return the first row that is needed to judge the window after a silence that ends at this row."""
         return int(np.searchsorted(self.offsets, self.offsets[min(row, self.size - 1)] - LOOKBACK))
 
     def restart_size(self, begin: int, latest: int, is_end: bool) -> int | None:

@@ -67,7 +67,6 @@ class DebugRuns:
 
 
 def evidence(events: pa.RecordBatch, omissions: Omissions) -> dict[str, pa.Array]:
-    """Return which of `EVIDENCE` each request shows."""
     left_out, none = omissions.note(events)
     asks = pc.equal(events["api_key"], int(ApiKey.API_VERSIONS))
     # Later releases write requests of some APIs in this form, but not of this API.

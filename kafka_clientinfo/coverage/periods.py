@@ -109,7 +109,6 @@ class Periods:
         return (list(its) for _, its in groupby(self.runs, lambda run: run.file_no))
 
     def _divide(self, gap: timedelta) -> None:
-        """Divide the runs into periods; a silence of more than `gap` ends one."""
         latest_end: datetime | None = None
         before: DebugRun | None = None
         for its in self.by_file():

@@ -88,7 +88,6 @@ def _shown_inside(files: Collection[File]) -> Iterator[datetime]:
 
 
 def certain_starts(files: Collection[File]) -> list[datetime]:
-    """Return the starts of a broker that certainly end its connections, in order."""
     return sorted([*_reported(files), *_shown_inside(files), *_shown_by_files(in_order(files))])
 
 

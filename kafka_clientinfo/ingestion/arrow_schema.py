@@ -67,7 +67,6 @@ def part(kind: str, arrays: Sequence[pa.Array]) -> Part:
 
 
 def as_batch(part: Part) -> pa.RecordBatch:
-    """Return a batch of `SCHEMA` with these rows in one column, and nulls in the others."""
     structs = pa.StructArray.from_arrays(part.rows.columns, fields=list(SCHEMA.field(part.kind).type))
     columns = [structs if field.name == part.kind else pa.nulls(len(structs), field.type) for field in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

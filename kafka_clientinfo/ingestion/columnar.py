@@ -129,11 +129,9 @@ class RequestRows:
 
     @property
     def held(self) -> int:
-        """The approximate number of bytes of the texts that are held."""
         return self._text_bytes + self._clients.size + self._connections.size + self._ends.size
 
     def add(self, event: RequestEvent, mentions: Mentions = NOTHING) -> None:
-        """Add a request that the record parser read, with what it says of topics."""
         self._events.append(event)
         if mentions is not NOTHING:
             self._mentions.append((event.byte_offset, mentions))

@@ -79,7 +79,6 @@ def is_over(file: StoredFile) -> bool:
 
 
 def is_quiet(file: StoredFile) -> bool:
-    """Return whether a request log is not being written to, as far as is known."""
     is_written = file.modified is not None and datetime.now(UTC) - file.modified <= _QUIET
     return not (is_written or is_server_log(file))
 
@@ -310,7 +309,6 @@ def _remote(item: str) -> _Named:
 
 
 def _fixed_part(path: str) -> tuple[str, tuple[str, ...]]:
-    """Return a glob's folder up to the first pattern, and the patterns of the parts below it."""
     parts = path.split("/")
     first = next(number for number, part in enumerate(parts) if any(character in part for character in _MAGIC))
     return "/".join(parts[:first]) or "/", tuple(part for part in parts[first:] if part)

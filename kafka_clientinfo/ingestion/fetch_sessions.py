@@ -263,7 +263,6 @@ class FetchSessions:
             self._cut.popitem(last=False)
 
     def end(self) -> tuple[list[SessionUse], list[SessionPart]]:
-        """Return the uses that are left, and the parts of sessions that began before or go on after, in their order."""
         uses = [use for session in list(self._open) for use in self._close(session)]
         done, self._done = self._done, []
         return uses, done

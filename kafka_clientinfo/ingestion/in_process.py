@@ -61,7 +61,6 @@ class Stream:
         self.is_ended = False
 
     def read(self, size: int, /) -> bytes:
-        """Return up to `size` of the next bytes, none at the end."""
         while self._at == 0 and len(self._kept) < SNIFFED and self._keep(max(SNIFFED, size)):
             pass  # the first bytes show the compression, and may come one by one
         if self._at == len(self._kept):
@@ -191,7 +190,6 @@ class Reading:
             yield from self._reader.mentions()
 
     def end(self) -> None:
-        """End the reading of standard input; for `waiting`."""
         if self._stream is not None:
             self._stream.is_ended = True
 

@@ -159,7 +159,6 @@ class _Planning:
         return Problem(planned.path, "late", detail)
 
     def _planned(self, longest: Candidate, known: Row | None) -> PlannedFile:
-        """Return the plan to read a log, under its old name if it was read before."""
         row = {"cluster": longest.cluster, "broker": longest.broker, **(known or {})}
         identity = str(row.get("file_id") or self._new_id(longest))
         self.ids.add(identity)
@@ -182,7 +181,6 @@ class _Planning:
 
 
 def planned_file(candidate: Candidate, identity: str, settings: Settings) -> PlannedFile:
-    """Return the plan to read a file from its beginning."""
     beginning = candidate.beginning
     return PlannedFile(
         file_id=identity,

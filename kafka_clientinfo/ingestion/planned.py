@@ -134,7 +134,6 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """The bytes of log to read, roughly for compressed files."""
         return sum(
             file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.size_on_disk - file.resume_at)
             for file in self.files
@@ -151,7 +150,6 @@ class Plan:
         return size
 
     def with_whole_files(self, file_ids: Collection[str]) -> "Plan":
-        """Return the same plan with one split for each of these files."""
         splits = [split for content in self.splits for split in content if split.file.file_id not in file_ids]
         splits += [Split(file, file.resume_at, None) for file in self.files if file.file_id in file_ids]
         return replace(self, splits=in_tasks(splits, len(self.splits)))

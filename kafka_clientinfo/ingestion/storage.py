@@ -48,8 +48,6 @@ class StorageError(OSError):
 
 
 class _Bytes(io.RawIOBase):
-    """A remote file; all its errors are OSErrors."""
-
     def __init__(self, file: Any) -> None:
         self._file = file
 
@@ -147,7 +145,6 @@ class HeldFile:
 
 
 def readable(name: str) -> str:
-    """Return a file name as valid Unicode, with escapes for bytes that are not."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 

@@ -111,7 +111,6 @@ class TopicCounts:
         self._sessions = FetchSessions()
 
     def note(self, events: pa.RecordBatch, mentions: Sequence[tuple[int, Mentions]]) -> None:
-        """Count the mentions of some of these requests; each has its request's byte offset, in ascending order."""
         offsets = pa.array([offset for offset, _ in mentions], pa.int64())
         rows = pc.index_in(events["byte_offset"], offsets)
         chosen = events.filter(rows.is_valid())

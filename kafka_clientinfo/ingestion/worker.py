@@ -81,14 +81,12 @@ class Tail:
         self._bytes = 0
 
     def add(self, record: bytes) -> None:
-        """Add the next record, and drop the first ones that are no longer needed."""
         self.records.append(record)
         self._bytes += len(record)
         while self._bytes - len(self.records[0]) >= RESUME_WINDOW:
             self._bytes -= len(self.records.popleft())
 
     def hash(self, size: int) -> str:
-        """Return the hash of the last bytes, so many of them as there are."""
         content = b"".join(self.records)
         return hash_bytes(content[max(0, len(content) - size) :])
 
@@ -318,7 +316,6 @@ class SplitReader:
         yield from self.topics.rows(self._file_key, self.end)
 
     def statistics(self) -> Part:
-        """Return the statistics of what has been read."""
         is_end = self.split.end is None or self.error is not None
         window = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
         # If nothing was read up to the resume offset, the old hash stays.

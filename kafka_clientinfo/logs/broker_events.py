@@ -75,7 +75,6 @@ class BrokerEvent(NamedTuple):
 
 
 def broker_event(data: bytes, prefix: re.Match[bytes], clock: LogClock) -> BrokerEvent | None:
-    """Return the event that a record of a broker's log reports; None if it reports none."""
     if prefix[4] not in (b"INFO", b"WARN") or not _MAY_BE_ONE.match(data, prefix.end()) or len(data) > _LONGEST:
         return None
     for kind, pattern in _KINDS:

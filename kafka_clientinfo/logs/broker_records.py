@@ -54,7 +54,6 @@ def has_ended(data: bytes, start: int, end: int) -> bool:
 
 
 def _message_end(data: bytes, start: int, end: int) -> int:
-    """Return the position after the line that ends the message; -1 if none does."""
     at = start
     while ends := _ENDS.search(data, at, end):
         at = ends.end()
@@ -66,7 +65,6 @@ def _message_end(data: bytes, start: int, end: int) -> int:
 
 
 def _ends_message(line: bytes, logger: re.Match[bytes]) -> bool:
-    """Return whether a line after the first one, which seems to end with a logger, ends a message."""
     if stamp := _STAMP.match(line):
         return not reports_failure(line[stamp.end() :])
     return bool(logger[1]) or _TRACE_LINE.fullmatch(line.rstrip(b"\r\n")) is None

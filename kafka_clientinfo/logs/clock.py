@@ -63,7 +63,6 @@ class LogClock:
         return self._last
 
     def is_repeated(self, text: bytes, zone: bytes | None = None) -> bool:
-        """Return whether a timestamp lies in an hour that the zone repeats; False if the text is no time."""
         try:
             first, second = self.readings(text, zone)
         except ValueError:

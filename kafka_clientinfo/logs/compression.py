@@ -138,7 +138,6 @@ def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _content_of_members(source: _Input) -> Iterator[bytes]:
-    """Yield the content of all members in a row, skip frames without content, and check the bytes after the last."""
     while beginning := source.peek(SNIFFED):
         compression = _compression_of(beginning)
         if compression is not None:

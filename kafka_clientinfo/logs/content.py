@@ -19,8 +19,7 @@ BLOCK = 4 << 20
 
 
 class RawBytes(Protocol):
-    def read(self, size: int, /) -> bytes:
-        """Return at most `size` of the next bytes; no bytes at the end."""
+    def read(self, size: int, /) -> bytes: ...
 
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
 

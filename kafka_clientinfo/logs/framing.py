@@ -141,7 +141,6 @@ def _holds_times(data: bytes, start: int, end: int) -> bool:
 
 
 def _starts_record(data: bytes, start: int, end: int) -> bool:
-    """Return whether the `[time] LEVEL` at `end` begins a record, or is text of the record that begins at `start`."""
     prefix = prefix_of(data, start)
     if prefix is None or prefix.end() > end:
         return True
@@ -173,7 +172,6 @@ def _ends_file(data: bytes, start: int, end: int) -> bool:
 
 
 def _starts_record_untraced(data: bytes, start: int, end: int) -> bool:
-    """Return whether a prefix at `end` starts a record, as `_starts_record` does, but ignore stack traces."""
     prefix = PREFIX.match(data, start, end)
     return prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()) or is_finished(data, start, end)
 

@@ -32,7 +32,6 @@ _NUMBERS = dict.fromkeys(map(ord, "+-.eE123456789"), "0")
 
 
 def json_object(text: bytes) -> dict[str, Any] | None:
-    """Return the object in a JSON text; None if it is no object or no valid JSON."""
     if not text.startswith(b"{"):
         return None
     try:
@@ -83,7 +82,6 @@ def _is_within_limits(text: str) -> bool:
 
 
 def _holds_long_number(text: str) -> bool:
-    """Return whether more than `MAX_NUMBER` characters in a row can belong to a number."""
     return len(text) > MAX_NUMBER and "0" * (MAX_NUMBER + 1) in text.translate(_NUMBERS)
 
 

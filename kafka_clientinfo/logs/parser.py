@@ -283,7 +283,6 @@ class ServerLogParser(Parser):
     """Parser of the records of one server.log; it finds failed requests and logins, and counts all other records."""
 
     def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
-        """Return the failed request or login that a record reports, or an ignored record."""
         prefix = PREFIX.match(record.data)
         if prefix is None:
             return IgnoredRecord(record.offset, "server_log")

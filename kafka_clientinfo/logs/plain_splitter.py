@@ -37,11 +37,9 @@ _JSON = COMPLETED + b'{"'
 class Splitter(Protocol):
     """Splitter of a stream of byte blocks into records, in any layout; its caller takes all records after each call."""
 
-    def receive(self, block: bytes) -> None:
-        """Add the next bytes of the file."""
+    def receive(self, block: bytes) -> None: ...
 
-    def end(self) -> None:
-        """Note that no bytes follow."""
+    def end(self) -> None: ...
 
     def next_record(self) -> RawRecord | None:
         """Return the next record; None if it needs more bytes, or if there is none."""
@@ -246,7 +244,6 @@ class PlainSplitter:
         return record
 
     def _drop_records(self) -> None:
-        """Drop the bytes before the current record from the buffer, and its middle if it is long."""
         self.buffer = self.buffer[self.start :]
         self._search_from = max(0, self._search_from - self.start)
         self.start = 0

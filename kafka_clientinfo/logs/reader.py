@@ -100,7 +100,6 @@ def read_blocks(
 
 
 def _begin(blocks: Iterator[bytes], is_known: bool) -> tuple[bytes, Iterator[bytes]]:
-    """Return a sample large enough to detect an unknown layout, and all blocks from the beginning on."""
     damage: CorruptFile | None = None
     sample = b""
     try:
@@ -185,7 +184,6 @@ def _first_record(
     stop = at + (_HEAD_BYTES if PREFIX.match(sample) else START_WINDOW)
 
     def window() -> Iterator[bytes]:
-        """Yield the blocks up to the first one that reaches `stop`, which may change while they are read."""
         reached = at
         for block in blocks:
             reached += len(block)
@@ -240,7 +238,6 @@ def file_id(cluster: str, broker: str, first_record: bytes, number: int = 0) -> 
 
 
 def beginning_of(first_record: bytes) -> str:
-    """Return the digits with which the file_id of every log with this first record begins."""
     return hash_bytes(first_record.rstrip(b"\r\n"))[:BEGINNING_DIGITS]
 
 

@@ -58,7 +58,6 @@ def ends_with_logger(data: bytes, start: int, end: int) -> bool:
 
 
 def strip_logger(data: bytes) -> bytes | None:
-    """Return the record without ` (logger)` and line end; None if it does not end with a logger."""
     if data.endswith((b"\0", b"\0\n")):  # after a power failure a file system leaves zeros in place of lost bytes
         data = data.rstrip(b"\r\n\0")
     end = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)

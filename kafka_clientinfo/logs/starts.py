@@ -198,7 +198,6 @@ def _opens_text(text: bytes) -> bool:
 
 
 def start_of(line: Line) -> Start | None:
-    """Return the start of a record on a line; None if it has none."""
     if line.text.startswith(b"{") and (start := json_start(line)) is not None:
         return start
     return message_start(line) or quoted_start(line) or stamped_start(line)

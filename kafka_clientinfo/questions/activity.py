@@ -73,7 +73,6 @@ class Timeline:
 
     @property
     def words(self) -> str:
-        """How long a step lasts, such as `10 minutes`."""
         length, unit = next(pair for pair in _UNITS if self.minutes % pair[0] == 0)
         return counted(self.minutes // length, unit)
 
@@ -159,7 +158,6 @@ class Question:
 
     @property
     def _latency(self) -> str:
-        """Return the times that percentiles are of: without those that say nothing of slowness, see `leaves_out_waits`."""
         source = self._source("client_latency")
         if not self.leaves_out_waits:
             return source
@@ -239,7 +237,6 @@ def logged_steps(scope: Scope, steps: Timeline) -> dict[str | None, set[int]]:
 
 
 def _numbers(source: str, scope: Scope, in_minutes: bool) -> str:
-    """Return SQL for rows with the number of requests of a bucket, or of each minute of it."""
     if not in_minutes:
         return f"SELECT a.*, 0 AS minute, a.requests AS number FROM (SELECT * FROM {source}) AS a WHERE a.requests > 0"
     minutes = ", ".join(f"({number})" for number in range(scope.bucket_minutes))
@@ -250,7 +247,6 @@ def _numbers(source: str, scope: Scope, in_minutes: bool) -> str:
 
 
 def nothing(scope: Scope, top: str) -> str:
-    """Return a sentence that says why an answer has no rows."""
     ((requests, throttled, errors),) = scope.query(
         "SELECT sum(requests), max(throttled), max(error_count) FROM {client_activity} AS a"
     )

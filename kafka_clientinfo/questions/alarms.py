@@ -115,7 +115,6 @@ def _summed_up(unowned: list[Alarm]) -> list[Alarm]:
 
 
 def logs_of_brokers(scope: Scope) -> list[dict[str, Any]]:
-    """Return cluster and broker of each log with requests, until when it reaches, and covered_until (`ends_of_logs`)."""
     return scope.tables.query(
         "SELECT cluster, broker, until, covered_until FROM {ends_of_logs} AS l ORDER BY cluster, broker"
     ).dicts()

@@ -153,7 +153,6 @@ def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
 
 
 def _placed(source: str) -> str:
-    """Return SQL for a table's file_id, byte_offset and bytes_ingested, and whether the row is within these bytes."""
     return (
         f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, r.byte_offset < {_FIRST_UNREAD[source]} AS is_within "
         f"FROM {{{source}}} r LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"

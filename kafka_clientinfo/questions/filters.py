@@ -107,7 +107,6 @@ class Filters:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> "Filters":
-        """Read the filters from the arguments of a command, which may have only some of them."""
         given: dict[str, Any] = {}
         for name in _FILTERS:
             if (text := getattr(arguments, name, None)) is not None:
@@ -158,8 +157,6 @@ class _Names(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The tables of a warehouse, the filters on their rows, and how long a bucket of time is."""
-
     tables: "Tables"
     filters: Filters = Filters()
     bucket_minutes: int = 60

@@ -156,7 +156,6 @@ def losses(scope: Scope, target: str) -> Rows:
 
 
 def groups_of_clients(scope: Scope) -> NamesByClient:
-    """Return the groups in which clients take part, on whatever connection."""
     rows = scope.query(
         f"SELECT DISTINCT {_CLIENT}, group_id AS name FROM {{connection_groups}} AS g "
         "WHERE role = 'client' AND takes_part ORDER BY name"
@@ -165,7 +164,6 @@ def groups_of_clients(scope: Scope) -> NamesByClient:
 
 
 def lost_by_client(scope: Scope, target: str) -> Lost:
-    """Return the topics and groups of the clients that break at a measured release."""
     rows = scope.query(
         f"{judged(target)}, {_VERDICTS} SELECT {_CLIENT}, operation = 'group' AS is_group, name, bool_or(breaks) AS breaks FROM verdicts "
         f"WHERE breaks OR may_break GROUP BY {_CLIENT}, operation = 'group', name ORDER BY name"

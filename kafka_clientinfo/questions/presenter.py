@@ -35,7 +35,6 @@ def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def identity(text: str | None) -> str:
-    """Return a principal or client id as a text that is not empty: `(none)` for null, `(empty)` for an empty text."""
     return _NULL if text is None else text or _EMPTY
 
 
@@ -52,12 +51,10 @@ def marked(client_id: str, rules: Iterable[tuple[str, str]], mark: str) -> str:
 
 
 def named_together(client_ids: Sequence[str | None]) -> str | None:
-    """Return the name of the client ids of one program: their one id, or what they share, as `50 ids: cron-#`."""
     return client_ids[0] if len(client_ids) == 1 else f"{len(client_ids):,} ids: {without_numbers(client_ids[0])}"
 
 
 def requested(row: Mapping[str, Any]) -> str:
-    """Return API and version of a request as one text, such as `FETCH v3`; either may be unknown."""
     version = "" if row["api_version"] is None else f" v{row['api_version']}"
     return f"{row['api_name'] or 'unknown API'}{version}"
 
@@ -73,7 +70,6 @@ def software(name: str | None, version: str | None) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things, such as `1 client` or `1,200 clients`; `what` is their name in the singular."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
@@ -95,12 +91,10 @@ def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
 
 
 def explained(reason: str) -> str:
-    """Return the description of a reason of `REASONS`; a reason that is not known stays as it is."""
     return REASONS.get(reason, reason)
 
 
 def why(reason: str, refused_from: str | None, before_release: str = "from ") -> str:
-    """Return a reason with the first later release that refuses the request, if there is one."""
     return f"{reason} ({before_release}{refused_from})" if refused_from else reason
 
 
@@ -152,7 +146,6 @@ def probably(use: Mapping[str, Any]) -> str:
 
 
 def is_known_by_behaviour(use: Mapping[str, Any]) -> bool:
-    """Return whether a refused client has a probable library by how it behaves."""
     return use.get("probable_software_name") is not None and use["verdict"] == REFUSED
 
 
@@ -165,7 +158,6 @@ def _fitting(software_name: str, versions_from: str, versions_to: str) -> str:
 
 
 def candidates(use: Mapping[str, Any]) -> set[str]:
-    """Return the names of the measured libraries that fit a refused client of which none is probable."""
     libraries = (library_of_behaviour(one["software_name"]) for one in use.get("candidate_software") or ())
     return {library.name for library in libraries if library is not None}
 
@@ -269,7 +261,6 @@ def version_numbers(version: str) -> tuple[int, ...]:
 
 
 def held_down_by(use: Mapping[str, Any]) -> str:
-    """Return a text for `raise_setting`, what holds the versions of a client down."""
     setting = str(use["raise_setting"])
     return "what holds its versions down" if setting == UNKNOWN else setting
 

@@ -64,8 +64,6 @@ class TableSize:
 
 
 class Tables(Protocol):
-    """The tables of a warehouse, or of a single scan, for reading."""
-
     root: str
 
     def state(self) -> State | None:
@@ -76,8 +74,6 @@ class Tables(Protocol):
 
 
 class StoredTables(Tables, Protocol):
-    """Tables that are stored as Delta, with their layout."""
-
     def exists(self, name: str) -> bool: ...
 
     def size(self, name: str) -> TableSize: ...
@@ -104,7 +100,6 @@ def bind(
 
 
 def in_utc(value: Any) -> Any:
-    """Return a value with all its times in UTC, with a zone."""
     if isinstance(value, datetime):
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, list):
@@ -118,7 +113,6 @@ def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
 
 
 def grouped(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Group rows by their values of some columns."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)

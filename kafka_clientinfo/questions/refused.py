@@ -44,7 +44,6 @@ class Refusals:
         return {(row["cluster"], row["remote_host"]) for row in self.senders if not row["is_known"]}
 
     def may_be_of(self, cluster: str, hosts: Iterable[str]) -> bool:
-        """Return whether requests of which the client is not known may be those of a client on these hosts."""
         return any((cluster, host) in self.hosts for host in (None, *hosts))
 
 

@@ -68,7 +68,6 @@ _NEAR = 3
 
 
 def clients_of(scope: Scope, topic: str) -> tuple[str, dict[str, str]]:
-    """Return the statement, and its parameters, for the clients of a topic, given by its name or its id."""
     names = [name for (name,) in scope.tables.query(
         f"SELECT DISTINCT {TOPIC} FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL "
         "UNION SELECT DISTINCT topic FROM {known_topics} AS k"
@@ -127,7 +126,6 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
 
 
 def unresolved(scope: Scope) -> str | None:
-    """Return a sentence on fetches that name no topic; None if there are none."""
     ((fetches, clients),) = scope.query(
         "SELECT CAST(sum(requests) AS BIGINT), count(DISTINCT client_id) FROM {topic_usage} AS u "
         "WHERE topic IS NULL AND topic_id IS NULL AND more_topics IS NULL"

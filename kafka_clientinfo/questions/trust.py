@@ -92,7 +92,6 @@ def unseen_starts(scope: Scope) -> str | None:
 
 
 def info_logs(scope: Scope) -> str | None:
-    """Return a sentence that names the brokers with all of their log at INFO, or all of the asked time; None if there are none."""
     brokers = [dict(zip(("cluster", "broker"), broker, strict=True)) for broker in sorted(_at_info(scope))]
     if not brokers:
         return None
@@ -103,7 +102,6 @@ def info_logs(scope: Scope) -> str | None:
 
 
 def _at_info(scope: Scope) -> set[tuple[str, str]]:
-    """Return cluster and broker of those with all of their log, or what it has of the asked time, at INFO."""
     statement = "SELECT cluster, broker FROM {api_usage} AS u GROUP BY cluster, broker HAVING bool_and(info_only)"
     return {(cluster, broker) for one in (of_cluster(scope), scope) for cluster, broker in one.query(statement)}
 
@@ -128,7 +126,6 @@ def partly_logged(scope: Scope) -> str | None:
 
 
 def unreadable_records(scope: Scope) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return the rows of the view `unreadable_records` in the asked time, by cluster and broker."""
     rows = scope.query("SELECT * FROM {unreadable_records} AS r ORDER BY cluster, broker, since").dicts()
     return grouped((row for row in rows if _is_asked(scope, row)), ("cluster", "broker"))
 
@@ -195,7 +192,6 @@ def _is_hole(length: timedelta, part: timedelta) -> bool:
 
 
 def brokers_without_logs(scope: Scope) -> str | None:
-    """Return the names of the brokers of which no log was read for sure; None if none is known."""
     missing = scope.query(
         "SELECT cluster, broker FROM {brokers_without_logs} AS b ORDER BY cluster, length(broker), broker"
     ).dicts()
@@ -203,7 +199,6 @@ def brokers_without_logs(scope: Scope) -> str | None:
 
 
 def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence for each cluster on the releases that its brokers run, by rows of the view `broker_releases`."""
     texts = []
     for (cluster,), its in grouped(map(dict, brokers), ("cluster",)).items():
         by_release = sorted(
@@ -223,13 +218,11 @@ def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
 
 
 def todays_release(brokers: Sequence[Mapping[str, Any]]) -> str:
-    """Return the releases that brokers run, as ` (Kafka 3.9, 4.0.1)`, by rows of the view `broker_releases`; "" if not known."""
     names = sorted({row["release"] for row in brokers if row["release"] is not None})
     return f" (Kafka {', '.join(map(safe, names[:_NAMES]))}{', …' if len(names) > _NAMES else ''})" if names else ""
 
 
 def deleted_connections(scope: Scope) -> str | None:
-    """Return a sentence on the connections that `maintain` has deleted; None if it has kept all of the asked time."""
     state = scope.tables.state()
     if state is None or state.connections_from is None:
         return None
@@ -261,14 +254,12 @@ def asked(filters: Filters) -> str:
 
 
 def nobody(scope: Scope, subject: str) -> str:
-    """Return a text without a full stop: that nobody fits the filters, and what the warehouse has instead."""
     if not (options := asked(scope.filters)):
         return f"{subject} is in the logs that were read"
     return "; ".join([f"{subject} fits {options}", *instead(scope)])
 
 
 def instead(scope: Scope) -> list[str]:
-    """Return texts on the principals, the client ids and the times that the warehouse has, for the filters that are given."""
     filters = scope.filters
     texts = []
     if (principal := filters.principal) is not None:
@@ -290,7 +281,6 @@ def instead(scope: Scope) -> list[str]:
 
 
 def _most_used(scope: Scope, column: str, kind: str) -> list[str]:
-    """Return a text that names the values of a column which most connections of clients have; none if there are none."""
     rows = of_cluster(scope).query(
         f"SELECT {column}, count(*) AS number FROM {{connections}} AS c WHERE role = 'client' AND {column} <> '' "
         f"GROUP BY {column} ORDER BY number DESC, {column} LIMIT {_NAMES + 1}"

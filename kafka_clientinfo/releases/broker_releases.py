@@ -70,7 +70,6 @@ _NUMBERS = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}", re.ASCII)
 
 
 def release_numbers(name: str) -> tuple[int, ...]:
-    """Return the numbers of a release's name, by which releases sort, the oldest first."""
     return tuple(int(part) for part in name.split("."))
 
 
@@ -104,7 +103,6 @@ TOO_OLD = ("below_range", "refused_although_advertised")
 
 
 def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple[str, str]:
-    """Return the verdict of one release without its later ones, so never `deprecated`, and the reason if not accepted."""
     api_range = release.apis.get(key)
     if key in traits.harmless or (key in traits.always_answered and api_range is not None):
         return ACCEPTED, ""

@@ -63,7 +63,6 @@ class Library:
     releases: tuple[LibraryRelease, ...]
 
     def fitting(self, broker: Release) -> list[LibraryRelease]:
-        """Return the releases that fit a broker by all APIs that they were seen to use, the oldest first."""
         return [release for release in self.releases if all(release.fits(key, broker) for key in release.speaks)]
 
 

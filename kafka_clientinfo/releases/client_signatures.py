@@ -220,7 +220,6 @@ def words(numbers: Iterable[int]) -> Words:
 
 
 def number_of_words() -> int:
-    """Return how many words hold a bit for every signature."""
     return -(-len(client_signatures()) // WORD_BITS)
 
 
@@ -303,7 +302,6 @@ def by_second() -> Mapping[str, Masks]:
 
 
 def words_by_library() -> Masks:
-    """Return the releases of each library, by the library's name."""
     masks = _masks([one.software] for one in client_signatures())
     return {library.software: masks[library.software] for library in libraries()}
 

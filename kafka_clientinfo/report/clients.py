@@ -69,7 +69,6 @@ class Inventory:
             self._add_timelines()
 
     def cut(self, limits: Limits) -> None:
-        """Remove the clients and details beyond smaller limits."""
         del self.table.rows[limits.clients :], self.details[limits.detailed :]
 
     def _read_table(self) -> None:
@@ -97,7 +96,6 @@ class Inventory:
         return IN_WORDS[WORST_FIRST[worst]] if is_sure else FINE_AS_FAR_AS_SEEN
 
     def _ranked(self) -> str:
-        """Return SQL for the clients in their order: figures, then the columns of `CLIENT` and the lists of `_DETAIL`."""
         names, broken = ", ".join(CLIENT), ", ".join(f"c.{name}" for name in CLIENT)
         ours = ", ".join(f"w.{name}" for name in CLIENT)
         lists = ", ".join(f"i.{name} AS {name}_list" for name in _DETAIL)

@@ -54,7 +54,6 @@ class Buckets:
 
     @property
     def words(self) -> str:
-        """The width as text, such as `10 minutes`."""
         seconds = self.width // _SECOND
         unit = max(size for size in _NAMES if seconds % size == 0)
         number = seconds // unit

@@ -79,14 +79,12 @@ class Table:
         self.rows.append([*cells, *values[len(cells) :]])
 
     def with_rows(self, rows: Iterable[Sequence[Any]]) -> "Table":
-        """Add rows, as `add` takes them, and return the table."""
         for row in rows:
             self.add(*row)
         return self
 
     @property
     def cut(self) -> str:
-        """A sentence about the rows that are left out; empty if none are."""
         left = self.total - len(self.rows)
         return f"{left:,} of {self.total:,} {self.of} are left out here; the warehouse has all." if left > 0 else ""
 
@@ -105,7 +103,6 @@ class Table:
         return {"caption": self.caption, "columns": described, "rows": rows, "cut": self.cut, "chosen": chosen}
 
     def _says_nothing(self, index: int, column: Column) -> bool:
-        """Return whether all rows are of one cluster, or no row has a value of an optional column."""
         if column.name == "cluster":
             return len({row[index] for row in self.rows}) == 1
         return column.name in _MAY_GO and not any(row[index] for row in self.rows)
@@ -113,7 +110,6 @@ class Table:
 
 @lru_cache(maxsize=1)
 def declarations() -> Mapping[str, Mapping[str, Any]]:
-    """Read the `sections` and `tables` of page.toml, by name."""
     return tomllib.loads((files(__package__) / "page.toml").read_text("utf-8"))
 
 

@@ -28,7 +28,6 @@ _REACHED = "file_id string, first_new bigint, last_new bigint"
 
 
 def take_requests(table: str, lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
-    """Store the rows of a table of requests that are new, and the files that they belong to."""
     with sized(lake.spark, 0), report.stage("plan"):
         ledger = files_read(lake)
         refuse_other_source(ledger.values(), is_table=True)

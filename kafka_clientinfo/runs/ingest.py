@@ -123,7 +123,6 @@ def ingest_logs(files: Sequence[StoredFile], lake: Warehouse, settings: Settings
 
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
-    """Return the rows of ingested_files by file_id."""
     if not lake.exists(LEDGER):
         return {}
     tables = None if lake.folder(LEDGER) is None else local_tables(lake.root)
@@ -176,7 +175,6 @@ def cover_again(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], setting
 
 
 def _parsed(lake: Warehouse, plan: Plan, settings: Settings) -> tuple[DataFrame, list[dict[str, Any]]]:
-    """Return the cached rows that the workers make of a plan, and the statistics of its splits."""
     detail = partial(say, is_detail=True) if log.isEnabledFor(logging.DEBUG) else None
     with watched(plan.size_on_disk, detail) as folder:
         parsed = cache(parse_logs(lake.spark, plan, settings.log_zone, folder, settings.topics), lake.staging)

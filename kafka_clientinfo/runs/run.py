@@ -121,7 +121,6 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
 def _read(
     spark: SparkSession, logs: Logs, warehouse: str | os.PathLike[str], settings: Settings, command: str
 ) -> RunReport:
-    """Ingest log files and, for `run`, build; if there are neither logs nor tables yet, nothing is made."""
     found, root, report = delivered_logs(logs, settings.server_logs), root_of(warehouse), RunReport()
     report.command, report.problems = command, nothing_yet(found)
     if not found.files and read_state(spark, address_of(root)) is None:

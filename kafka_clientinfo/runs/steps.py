@@ -48,7 +48,6 @@ class Step:
 
     @property
     def after(self) -> list[str]:
-        """The steps that it needs."""
         return [need for need in self.needs if need in steps()]
 
     def of(self, relations: Mapping[str, Any]) -> DataFrame:
@@ -61,8 +60,6 @@ class Step:
 
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:
-    """Return all steps, by the relation that they make."""
-
     def judge(requests: DataFrame, log_positions: DataFrame, judged_before: JudgedBefore | None) -> DataFrame:
         return judged_requests(requests, log_positions, concerns(), judged_before)
 

@@ -87,7 +87,6 @@ Case = tuple[Column, Column]
 
 
 def call(template: str, *arguments: Column) -> Column:
-    """Return the expression of a template with one `{}` per argument."""
     return Column(lambda scope: template.format(*(argument.render(scope) for argument in arguments)))
 
 

@@ -67,7 +67,6 @@ class DataFrame:
     statements: Mapping[str, str] = field(default_factory=dict)
 
     def sql(self) -> str:
-        """Return the statement that selects its rows."""
         return self._sql(f"SELECT * FROM {self.source}")
 
     def _sql(self, statement: str) -> str:

@@ -34,7 +34,6 @@ def call_function(name: str, *arguments: ColumnOrName) -> Column:
 
 
 def reflect(*arguments: Column) -> Column:
-    """Return null for a call of Java, which DuckDB can't make."""
     return literal(None)
 
 
@@ -85,7 +84,6 @@ def regexp_replace(text: ColumnOrName, pattern: str, replacement: str) -> Column
 
 
 def regexp_extract(text: ColumnOrName, pattern: str, group: int) -> Column:
-    """Return a group of the first match; an empty text if nothing matches."""
     return call("regexp_extract({}, {}, {})", named(text), literal(re2(pattern)), literal(group))
 
 
@@ -166,7 +164,6 @@ def get_json_object(text: ColumnOrName, at: str) -> Column:
 
 
 def date_format(at: ColumnOrName, pattern: str) -> Column:
-    """Format a time, in the log's own pattern only."""
     assert pattern == "yyyy-MM-dd HH:mm:ss,SSS", pattern
     return call("strftime({}, '%Y-%m-%d %H:%M:%S,%g')", named(at))
 
@@ -224,7 +221,6 @@ def _lambda(function: Callable[..., Column], arity: int = 1) -> Column:
 
 
 def transform(values: ColumnOrName, function: Callable[..., Column]) -> Column:
-    """Apply a function to each element of a list, or to the element and its index, which starts at 0."""
     if len(signature(function).parameters) == 1:
         return call("list_transform({}, {})", named(values), _lambda(function))
     return call("list_transform({}, {})", named(values), _lambda(lambda item, index: function(item, index - 1), 2))

@@ -62,7 +62,6 @@ class MemoryTables:
             self._database.unregister("arrived")
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replace the table ingested_files."""
         spec = table_spec("ingested_files")
         files = {row["file_id"]: row for row in rows}
         self._files = list(with_log_coverage(files.values(), self._settings, files).values())
@@ -82,7 +81,6 @@ class MemoryTables:
         self._views.clear()
 
     def named(self, name: str) -> str:
-        """Return the name of a table or view in DuckDB, where a view is made first."""
         if is_view(name) and name not in self._views:
             query = definition(name, DUCKDB_SQL, ViewSettings.of(self._settings), self.named)
             self._database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")

@@ -93,7 +93,6 @@ class LogReader(DataSourceReader):
 
 
 def row_schema(options: Options) -> pa.Schema:
-    """Return the columns of the rows as Arrow's, all nullable: those of the table, and where they were read."""
     of_table = arrow_fields(options.records, table_spec(options.records).read_names)
     of_file = arrow_fields("ingested_files", ("cluster", "broker", "path"))
     every = {field.name: field for field in [*of_table, *of_file]}
@@ -134,7 +133,6 @@ def splits_until(planned: PlannedFile, end: int | None, settings: Settings, task
 
 
 def warn(problems: Sequence[Problem]) -> None:
-    """Log the files that are not read; to the driver's log, as Spark takes no messages of a data source."""
     for problem in problems:
         _LOG.warning("%s is not read (%s): %s", safe(problem.path), problem.kind, safe(problem.detail))
 

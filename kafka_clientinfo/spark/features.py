@@ -46,7 +46,6 @@ def cores(spark: "SparkSession") -> int:
 
 
 def is_on_one_machine(spark: "SparkSession") -> bool:
-    """Return whether the session is on one machine, where cached rows are never computed again."""
     return is_one_process(conf_value(spark, "spark.master"))
 
 

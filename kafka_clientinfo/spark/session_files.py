@@ -55,7 +55,6 @@ def cache_folder() -> Path:
 
 
 def jars_folder() -> Path:
-    """Return the folder of the jars for the installed Delta and Spark; it exists only when it is complete."""
     return cache_folder() / "jars" / f"delta-{version('delta-spark')}-spark-{spark_version}"
 
 
@@ -146,5 +145,4 @@ def with_archive(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_option(conf: Mapping[str, str], option: str) -> dict[str, str]:
-    """Return the conf with an option for its JVM; options of the conf come after it."""
     return {**conf, OPTIONS: f'"{option}" {conf.get(OPTIONS, "")}'.strip()}

@@ -70,7 +70,6 @@ def spark_literal(text: str) -> str:
 
 
 def spark_sql(text: str, log_zone: str) -> str:
-    """Return a view's SQL for Spark; `log_zone` is the zone in which logs state times."""
     zone = spark_literal(log_zone)
     special, escaped = spark_literal(_OF_GREP), spark_literal(_SPARK_ESCAPED)
 
@@ -94,7 +93,6 @@ def spark_sql(text: str, log_zone: str) -> str:
 
 
 def _as_spark_literal(literal: str) -> str:
-    """Return a literal or a comment of standard SQL as Spark reads it: backslashes are doubled, quotes escaped."""
     return spark_literal(literal[1:-1].replace("''", "'")) if literal.startswith("'") else literal
 
 
@@ -121,7 +119,6 @@ def duckdb_sql(text: str) -> str:
 
 
 def duckdb_macros(log_zone: str) -> list[str]:
-    """Return the statements that give DuckDB the functions that views use and DuckDB lacks."""
     zone = quoted_text(log_zone)
     macros = {
         "unix_micros(x)": "epoch_us(x)",

@@ -126,7 +126,6 @@ class TableSpec:
 
     @property
     def ddl(self) -> str:
-        """The columns as a Spark DDL schema, such as `file_id STRING NOT NULL, …`."""
         return ", ".join(f"`{c.name}` {c.type}{' NOT NULL' if c.required else ''}" for c in self.columns)
 
 
@@ -155,7 +154,6 @@ def parse_spec(*texts: str) -> TableSpec:
 
 @lru_cache(maxsize=1)
 def table_specs() -> dict[str, TableSpec]:
-    """Return all declared tables that are stored, by name, sorted."""
     folder = resources.schemas() / "tables"
     declarations = [[text] for _, text in resources.texts(folder, ".toml")]
     declarations += [[text for _, text in resources.texts(part, ".toml")] for part in folder.iterdir() if part.is_dir()]

@@ -21,8 +21,6 @@ _OPENING, _CLOSING = "<([", ">)]"
 
 
 class Field(NamedTuple):
-    """A column or a struct's field, with its name and its type."""
-
     name: str
     kind: str
 
@@ -34,19 +32,16 @@ def split_type(kind: str) -> tuple[str, list[str]]:
 
 
 def split_field(text: str) -> Field:
-    """Split a field, `name:type` or `name type`."""
     name, kind = re.split(r"[:\s]\s*", text.strip(), maxsplit=1)
     return Field(name.strip("`"), kind)
 
 
 def split_fields(ddl: str) -> list[Field]:
-    """Split columns, `name type, …` or `name:type, …`."""
     return list(map(split_field, _pieces(ddl)))
 
 
 @lru_cache(maxsize=256)
 def duckdb_type(kind: str) -> str:
-    """Translate one of Spark's types to DuckDB's; raises KeyError for one that the tables do not use."""
     word, parts = split_type(kind)
     if word == "array":
         return f"{duckdb_type(parts[0])}[]"
@@ -73,7 +68,6 @@ def quoted_text(text: str) -> str:
 
 
 def sql_time(time: datetime) -> str:
-    """Return a time in UTC as the text of a timestamp in SQL, which has no zone."""
     return f"{time:%Y-%m-%d %H:%M:%S.%f}"
 
 

@@ -67,7 +67,6 @@ class ViewSettings:
 
     @property
     def as_dict(self) -> dict[str, Any]:
-        """Return them as JSON holds them."""
         return {**asdict(self), "controller_listeners": list(self.controller_listeners)}
 
     @property
@@ -230,7 +229,6 @@ def ended_runs_only(name: str, relation: Callable[[str], str]) -> str:
 
 
 def not_a_table(name: str, tables: Iterable[str]) -> str:
-    """Return the error for a name that is none of the declared tables; it may be that of a view."""
     if name in views() or is_view(name):
         return f"{name} is a view, not a table; read it by its name in a schema of a catalog, or with `kafka-clientinfo sql`"
     return f"no table {name} is declared; known are {', '.join(tables)}"

@@ -36,7 +36,6 @@ class Address:
 
     @property
     def folder(self) -> Path | None:
-        """The folder on this machine; None for a URI or a schema."""
         return None if self.is_schema else local_folder(self.root)
 
     @property
@@ -56,12 +55,10 @@ def root_of(warehouse: str | os.PathLike[str]) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Return whether a text is a folder or URI; any other names a schema."""
     return bool({"/", ":"} & set(text)) or text.startswith(".") or bool(text and not {".", "`"} & set(text))
 
 
 def address_of(text: str) -> Address:
-    """Return the address that a text means, as given by `--warehouse`."""
     if not is_path(text):
         names = _names(text)
         shown = (name if re.fullmatch(r"\w*[A-Za-z_]\w*", name, re.A) else f"`{name}`" for name in names)

@@ -74,7 +74,6 @@ class Claims:
 
     @property
     def label(self) -> str:
-        """The `userMetadata` of this run's commits."""
         return f"run {self.number}"
 
     def newest(self) -> tuple[int, str]:
@@ -126,11 +125,9 @@ class Claims:
             yield
 
     def options(self, name: str) -> Mapping[str, str]:
-        """Return the writer's options for the next commit to a table."""
         return {"userMetadata": self.label, **self._version(name)}
 
     def end(self) -> Mapping[str, str]:
-        """Return the writer's options for the commit that ends this run."""
         return {**self.options(RUNS), "userMetadata": f"end of {self.label}"}
 
     @contextmanager

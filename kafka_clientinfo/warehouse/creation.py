@@ -28,7 +28,6 @@ _COMMENTS = re.compile(r"^ *--.*\n", re.MULTILINE)
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
-    """Make the schema if it does not exist; raise WarehouseError if the catalog does not exist, or refuses."""
     with suppress(Exception):  # a user who may not look it up may still be allowed to make it
         if spark.catalog.databaseExists(address.schema):
             return

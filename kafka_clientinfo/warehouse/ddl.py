@@ -44,7 +44,6 @@ _MISSING = (
 
 
 def properties_list(properties: Mapping[str, str]) -> str:
-    """Return properties as TBLPROPERTIES takes them, in parentheses."""
     return f"({', '.join(f'{spark_literal(key)} = {spark_literal(value)}' for key, value in properties.items())})"
 
 
@@ -99,7 +98,6 @@ def write_anew(
 
 
 def properties(spark: "SparkSession", address: Address, name: str) -> dict[str, str] | None:
-    """Return the properties of a table; None if there is no table."""
     if address.is_schema and not spark.catalog.tableExists(address.table(name)):
         return None  # PySpark prints an error of the statement, even one that is expected
     rows = unless_missing(address, name, lambda: spark.sql(f"SHOW TBLPROPERTIES {address.table(name)}").collect())
@@ -154,7 +152,6 @@ def written_rows(spark: "SparkSession", address: Address, name: str, metadata: s
 
 
 def snapshot(spark: "SparkSession", address: Address, name: str) -> "DataFrame":
-    """Return a table as it is now; later writes do not change the result."""
     table, folder = address.table(name), log_folder(spark, address, name)
     files = [] if folder is None else table_log.newest_first(folder)
     version = int(files[0].stem if files else history(spark, table, 1)[0]["version"])
@@ -175,7 +172,6 @@ def unless_missing(address: Address, name: str, ask: Callable[[], _Answer]) -> _
 
 @contextmanager
 def named_view(spark: "SparkSession", rows: "DataFrame") -> Iterator[str]:
-    """Register rows under a name that SQL can use in the block; yield the name."""
     name = f"kafka_clientinfo_{uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:

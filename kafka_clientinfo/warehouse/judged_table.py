@@ -38,7 +38,6 @@ class JudgedTable:
         ddl.write_anew(rows, self._lake.address, JUDGED, properties, self._lake.claims.options(JUDGED))
 
     def append(self, rows: DataFrame) -> None:
-        """Add the rows of connection ids of which there are none, in one commit."""
         self._lake.claim()
         ddl.write(rows, self._lake.address, JUDGED, None, self._lake.claims.options(JUDGED))
 

@@ -187,7 +187,6 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
 
 
 def _tidy(tables: Warehouse, name: str, before: Row, hours: int) -> dict[str, int]:
-    """Compact, cluster and vacuum a table; return its files and bytes, and what the vacuum wrote to its history."""
     spark, table = tables.spark, tables.address.table(name)
     if int(before["numFiles"]) > 1:
         spark.sql(f"OPTIMIZE {table}")

@@ -24,7 +24,6 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, or one more part of it, and log it."""
         say(name)
         started = time.monotonic()
         yield
@@ -34,5 +33,4 @@ class Stages:
 
 
 def say(text: str, is_detail: bool = False) -> None:
-    """Log at DEBUG that a stage begins, or a detail of how far it is."""
     log.debug("%s", text, extra={"detail" if is_detail else "stage": text})

@@ -40,7 +40,6 @@ class Reader:
         return self.specs[name]
 
     def folder(self, name: str) -> Path | None:
-        """Return the table's folder if it and the session are on this machine, else None."""
         return ddl.log_folder(self.spark, self.address, name)
 
     @property
@@ -59,7 +58,6 @@ class Reader:
         return name in self._existing
 
     def read(self, name: str) -> DataFrame:
-        """Return the table or view as it is now; a table that does not exist has no rows."""
         return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
 
     def relation(self, name: str) -> str:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def refuse_damaged(tables: "Warehouse") -> None:
-    """Raise WarehouseError if a table on this machine has an empty file as a commit: Delta would skip the rows that it named."""
     for name in () if tables.address.folder is None else tables.specs:
         if (text := table_log.damage(Path(tables.address.root, name))) is not None:
             raise WarehouseError(text)
@@ -66,7 +65,6 @@ def take_back(tables: "Warehouse", names: Collection[str] | None = None) -> None
 
 
 def has_unended(root: Path, last: int) -> bool:
-    """Return whether tables on this machine have commits of a run after the last one that ended."""
     folders = (root / name for name in (*table_specs(), JUDGED) if name != RUNS)
     return any(first_unended(table_log.commits(folder), last) is not None for folder in folders)
 

@@ -91,7 +91,6 @@ def retain_connections(tables: Warehouse, days: int, now: datetime) -> dict[str,
 
 
 def _old_requests(tables: Warehouse, instant: datetime) -> DataFrame:
-    """Return requests logged before the instant, except those of connections with a request at it or later."""
     order = F.struct(*FILE_ORDER).alias("file_order")
     files = F.broadcast(tables.read(LEDGER).select("file_id", order))
     position = F.struct("file_order", "byte_offset")

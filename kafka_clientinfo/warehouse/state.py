@@ -107,7 +107,6 @@ def require_state(state: State | None, root: str) -> State:
 
 
 def no_logs_of(cluster: str, root: str, known: Sequence[str]) -> ConfigError:
-    """Return the error for a --cluster of which a warehouse has no logs; `known` are the clusters that it has."""
     return ConfigError(f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {listed(known)}")
 
 
@@ -117,7 +116,6 @@ def unless_at_work(root: str, advice: str) -> str:
 
 
 def state_of(rows: Sequence[Mapping[str, Any]], address: Address) -> State:
-    """Return the state from rows of `runs`, of which the newest counts; raises what `read_state` raises."""
     newest = max(rows, key=lambda row: row[RUN])
     return replace(_parsed(newest["state"], address, address.location(RUNS)), run=newest[RUN])
 
@@ -162,7 +160,6 @@ def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
 
 
 def time_text(time: datetime | None) -> str | None:
-    """Return a time as the state stores it."""
     return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 

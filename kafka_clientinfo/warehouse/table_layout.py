@@ -29,7 +29,6 @@ class TableLayout:
 
 
 def layout_of(spark: "SparkSession", address: Address, name: str) -> TableLayout | None:
-    """Return the layout of a table; None if there is none."""
     stored, columns = ddl.detail(spark, address, name), ddl.columns(spark, address, name)
     if stored is None or columns is None:
         return None
@@ -91,7 +90,6 @@ def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
 
 
 def unlike_checks(spec: TableSpec, layout: TableLayout) -> dict[str, str]:
-    """Return how the CHECK constraints of a table differ from those declared, by their names."""
     declared = spec.constraints
     stored = {key.removeprefix(ddl.CHECK): text for key, text in layout.properties.items() if key.startswith(ddl.CHECK)}
     sentences = {}
@@ -106,5 +104,5 @@ def unlike_checks(spec: TableSpec, layout: TableLayout) -> dict[str, str]:
 
 
 def _without_blanks(text: str) -> str:
-    """Remove blanks from a type or an expression: Delta stores a check that is added later with blanks between its words."""
+    """Remove blanks: Delta stores a check that is added later with blanks between its words."""
     return re.sub(r"\s", "", text)

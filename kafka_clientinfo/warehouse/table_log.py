@@ -20,7 +20,6 @@ _OF_TABLE = re.compile(r"\d{20}\.(?:json|checkpoint\..*|\d{20}\.compacted\.json)
 
 
 def is_made(folder: Path) -> bool:
-    """Return whether a folder on this machine is a Delta table; False if it may not be read."""
     with suppress(OSError):
         return _has_commit(folder)
     return False

@@ -47,7 +47,6 @@ _NAMED_GROUP = re.compile(rb"; GroupId: ?(.*?); ?GroupGenerationId:", re.DOTALL)
 
 
 def mentions(key: int, request: Any, response: Any) -> Mentions:
-    """Return what a request and its response say of topics."""
     request, response = (body if isinstance(body, dict) else None for body in (request, response))
     named = tuple(dict.fromkeys(_named_in(key, response))) if response and key not in _UNNAMING else ()
     operation = TOPIC_OPERATIONS.get(key)
@@ -121,7 +120,6 @@ def _size_of(value: Any) -> int | None:
 
 
 def _errors_in(entry: Mapping[str, Any]) -> dict[int, int]:
-    """Return the error codes, other than 0, in an entry of a response, each with the number of its occurrences."""
     codes: dict[int, int] = {}
     for item, _ in _objects(entry):
         for name in _ERRORS:

@@ -40,7 +40,6 @@ _SHORT = 256
 def json_record_mentions(
     data: bytes, at_request: int, request_end: int, at_response: int, end: int, key: int
 ) -> Mentions:
-    """Read what a record in JSON says of topics."""
     answer = at_response if data.startswith(b"{", at_response, end) else end  # acks=0: "" or null
     if data.startswith(b"{", at_request) and data.find(b"\\", at_request, end) < 0:
         plain = _plain(data, at_request, request_end, answer, end, key)
