@@ -96,11 +96,7 @@ class Context:
         return SparkTables(self.session(), root)
 
     def scope(self, table: str) -> tuple[Scope, list[str]]:
-        """Open the warehouse to read a derived table with the filters of the call; see `tables`.
-
-        Returns:
-            The tables with the filters, and a note if no build has seen the newest requests (of --cluster, if given).
-        """
+        """Open the warehouse to read a derived table with the filters of the call; return also a note if newer requests wait for a build."""
         filters = Filters.of(self.arguments)  # before anything is opened
         tables, root, cluster = self.tables(), self.warehouse, filters.cluster
         state = require_state(tables.state(), root)

@@ -1,14 +1,7 @@
 """The command `diff`: compares the clients of two days, or of the hours from two times on.
 
-| change | tables |
-|---|---|
-| clients that are new or gone, software that changed or is newly unknown | `connections` |
-| clients that would newly break at the target | `api_usage`, with the verdicts of `upgrade_impact` |
-| requests that brokers newly refuse | `failed_requests`, with their clients where these are known |
-| violations that are more than before | `violations` |
-
 A time stands for the day from then on, and for less if the two times are closer: then the one span ends where the other begins.
-Each row of these tables has a first and a last request. The row counts on every day (UTC) from the one to the other:
+Rows of tables have a first and a last request, and count on every day (UTC) from the one to the other:
 
 - A connection that lasts for days counts on each of them, even if it sent nothing on that day, with the software that it
   had at its end.

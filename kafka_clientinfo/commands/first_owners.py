@@ -1,13 +1,8 @@
 """The file of owners to begin with, of `clients --init-owners`: rules guessed from the principals and client ids that were seen.
 
-what was seen                              | rule
--------------------------------------------|--------------------------------------------------------------------------------
-a role of AWS that instances assume (IAM)  | one for the role
-another principal                          | one for it
-nobody logs in: client ids                 | one for those that differ by numbers or suffixes of pods only, if they use the same topics; else one
-                                           | for each id, as they may be programs of several owners
-client ids that libraries or tools choose  | none: they are listed in a comment, as they say nothing of an owner
-what no pattern can name                   | none: a comment has the number
+Each principal gets a rule, and a role of AWS that instances assume gets one for all of them. Where nobody logs in, client ids
+that differ by numbers or suffixes of pods only get one rule if they use the same topics. Ids that libraries or tools choose,
+and what no pattern can name, get a comment, as they say nothing of an owner.
 
 A rule is for the clusters where its clients were seen, and one each if they use other topics or groups there: a name may
 be that of several owners.

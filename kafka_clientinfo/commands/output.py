@@ -67,7 +67,6 @@ class Table:
     Attributes:
         title: the line above the table in text, and its heading in Markdown; if empty, there is none.
         columns: names, which are keys in JSON and the header in CSV.
-        rows: values as `queries.Rows` has them.
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
         whole: titles of columns that text never shortens, besides times and those of `text_tables`.

@@ -70,10 +70,8 @@ class OwnerImpact:
         uses: the uses that are not accepted, the gravest first: the columns of `USE`, all_hosts (a set), requests, first_seen,
             last_seen, verdict, reason, refused_from, library and `ADVICE` (the last ones null if not known), the client's
             connections with it, and what `add_probable`, `add_connections_of_api` and `add_accepted_since` add.
-        hosts: cluster and remote host of all clients.
         refused_already: the number of clients that the release accepts by what they sent, and of which other requests are
             refused already.
-        refused_senders: the rows of `Refusals.senders` about clients of this owner.
     """
 
     clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))

@@ -72,11 +72,7 @@ def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 
 def execute(context: Context) -> int:
-    """Call the function of `pipeline` with the command's name and print its report.
-
-    Returns:
-        The exit code: 1 if a file could not be read, or not to its end.
-    """
+    """Call the function of `pipeline` with the command's name and print its report; return 1 if a file could not be read whole."""
     arguments = context.arguments
     name, inputs = arguments.command, [arguments.logs] if "logs" in arguments else []
     settings = context.settings(cluster=getattr(arguments, "cluster", None))

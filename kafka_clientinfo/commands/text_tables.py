@@ -178,13 +178,6 @@ def has_colours() -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as text.
-
-    Attributes:
-        is_cut: whether a text in it is shortened.
-        in_blocks: whether each row is a block of lines.
-    """
-
     text: str
     is_cut: bool = False
     in_blocks: bool = False
@@ -195,7 +188,6 @@ class Grid:
     """A table's cells as text shows them, not shortened yet.
 
     Attributes:
-        rows: texts and numbers.
         whole: titles of columns that are never shortened, besides those that no table shortens.
         is_part: whether a limit left rows out, so that equal values are those of the rows shown.
     """

@@ -35,9 +35,7 @@ class ActivityLimits:
 
     Attributes:
         minutes: how many minutes in a row a behaviour must last; a restart or a new leader is over before.
-        short_connections_per_minute: short connections of one client from one host to one broker.
         short_seconds: a connection is short if its last request comes so soon after its first.
-        requests_per_minute: requests of one API on each connection, for a flood.
         times_median: a flood is so many times what the client sends in the median of its minutes.
         requests_per_minute_always: a flood, whatever the median.
         errors_per_minute: requests of one API that are answered with an error that does not go away.

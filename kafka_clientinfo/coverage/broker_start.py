@@ -1,35 +1,15 @@
 """Finds a broker's start by the first requests of its log, or by the first requests after a silence in the log.
 
-**At a log's beginning.** At a start every connection is new, and the INDEX in connection ids counts from 0 on each
-network processor. One INDEX of 0 proves nothing: each listener has its own processors, so a seldom used listener gives
-it to its first clients years after the start. Either of these shows a start:
+docs/explanation/what-a-log-tells.md says what shows a start. At a start every connection is new, and the INDEX in connection
+ids counts from 0 on each network processor. One INDEX of 0 proves nothing: a seldom used listener gives it to its first
+clients years after the start. Before 1.0 ids have no INDEX; there a broker's request with correlation id 0 shows the start.
 
-- A broker's connection that is one of the first of its listener: brokers connect first and stay.
-- Connections that open with INDEX 0 on two listeners at about the same time.
+After a silence a mistake costs more, as a start ends every connection. Connections go to the processors of their listener in
+turn, so a lower INDEX than before shows a restart, if nothing continues. It has two innocent causes: a client that connected
+long before its first request, and network threads that were added. So a broker's connection has to show it, or two.
 
-Evidence against a start counts more, as a log that begins because its level was switched begins with connections that
-have been open for long:
-
-    the first record of a connection                     | shows
-    -----------------------------------------------------|-------------------------------------------
-    ApiVersions, correlation id 0 or 1                   | nothing against a start
-    software is known, or a greater correlation id       | it was opened before the log began
-    an INDEX that the connections so far do not explain  | others were opened before the log began
-
-Before 1.0 ids have no INDEX; there a broker's request with correlation id 0 shows the start.
-
-**After a silence.** The requests before the silence give more evidence, but a mistake costs more, as a start ends every
-connection. Connections go to the processors of their listener in turn. So after one with INDEX 1 was logged, no
-connection with INDEX 0 opens on that listener in this process, with two exceptions: a client that connected long before
-its first request, and network threads that were added. Such a connection shows the restart if it is a broker's or there
-are two, and if nothing continues: no older connection and no higher INDEX. A client without ApiVersions may count its
-requests over all its connections, so its connection may only look older; a broker's outweighs it.
-
-A broker goes on with its log after a restart, and logs no sign of it. `shows_restart` judges a window of requests after
-each silence, together with the connection ids of the `LOOKBACK` bytes before it. So only nearby records decide, and
-neither the cut into splits nor the growth of a file makes a difference: a split parses the text before it anyway, and
-judges the windows that end in it. A window at the end of a file is judged as far as it goes, and again when the file
-has grown. Windows are judged in order, as after a restart only the records that follow it count.
+Only the `LOOKBACK` bytes before a silence count, so that neither the cut into splits nor the growth of a file makes a
+difference. A window at the end of a file is judged as far as it goes, and again when the file has grown.
 """
 
 import itertools

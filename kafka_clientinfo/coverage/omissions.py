@@ -1,12 +1,7 @@
 """Finds by correlation ids that a log leaves out requests, because it was sampled or filtered.
 
-Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over
-all brokers, so on one broker of several their ids go up by more. Java clients that state their name are evidence only
-after many steps, and only if no other broker's fetcher made steps. Older Java clients do not state it, so two fetchers
-that go up by one are enough to show that a log is whole.
-
-So a log that holds every request has many connections with steps of exactly one; a log with every second record or
-fewer has hardly any. Measured in blocks of real logs, of all releases and of clusters:
+Most clients, and all of a broker's fetchers, count the requests of a connection one by one; Java's clients count over all
+brokers. So a log that holds every request has many connections with steps of exactly one. Measured in blocks of real logs:
 
     log                                    | ones per connection, on average | connections with nearly all steps of one
     ---------------------------------------|---------------------------------|-----------------------------------------
@@ -15,9 +10,7 @@ fewer has hardly any. Measured in blocks of real logs, of all releases and of cl
     each second record, or half of them    | 30 to 58 %                      | 0 to 14 % (30 % once)
     each third, fifth, tenth record        | 0 to 37 %                       | 0 to 8 %
 
-Steps are counted per block of a file, from the block's beginning on, and judged after the numbers of steps in `_LOOKS`.
-So only nearby requests decide, and neither the cut into splits nor the growth of a file makes a difference: a split
-parses the text before it anyway.
+Steps are counted per block of a file, so that neither the cut into splits nor the growth of a file makes a difference.
 """
 
 import numpy as np
@@ -53,10 +46,9 @@ class Omissions:
         self._rows: pa.Table | None = None
 
     def note(self, events: pa.RecordBatch) -> tuple[_Flags, _Flags]:
-        """Add further requests, in their order; those before the split all at once.
+        """Add further requests, in order; return for each whether it shows that requests are left out, and that none are.
 
-        Returns:
-            For each request, whether it shows that requests are left out; and whether it shows that none are.
+        Those before the split are added all at once.
         """
         columns = [
             *map(events.column, _STEP),

@@ -3,16 +3,11 @@
 A log holds every request only at DEBUG (or TRACE). While a broker logs nothing at that level, its level may have been
 switched, or a file may be missing. So a covered period is a sequence of one broker's runs of requests
 (`ingested_files.debug_runs`), in the order of its files. A new period begins after the silences that
-docs/explanation/what-a-log-tells.md names, as requests may be missing, and after a start of the broker that a file's first
-requests show, as all connections are new.
+docs/explanation/what-a-log-tells.md names, and after a start of the broker that a file's first requests show.
 
-These requests belong to no period:
-- a request at INFO, unless the period continues after it;
-- all requests of a file with more silences than are stored, if every stored one is longer than coverage_gap_ms;
-- all requests of a log that was sampled or filtered, because silence in it shows nothing. Such a log has missing
-  correlation ids (see `omissions`), or it has software names although no ApiVersions request is logged.
-
-The ledger has a row per file, which a run has in memory, so all this is computed in Python; requests are joined with it.
+To no period belong requests at INFO, unless the period continues after them; files with more silences than are stored, if each
+stored one is longer than coverage_gap_ms; and logs that were sampled or filtered: they lack correlation ids (`omissions`), or
+have software names although no ApiVersions request is logged.
 """
 
 from bisect import bisect_left, bisect_right

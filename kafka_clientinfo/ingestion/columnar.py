@@ -1,16 +1,12 @@
 """Plain JSON records to Arrow arrays: the fast one of the two ways to read a request log.
 
-Strategy. Most records are plain (`logs.generations.plain_json` says which). `RequestRows` matches such a record with
-three patterns, puts its pieces into lists, one per column, and makes Arrow arrays of all of them at once. A piece that
-repeats (the API, a client's name, a connection id, the text after the times) is stored once and each row holds its
-number, so its values are read and checked once per batch. Every other record goes to the record parser in its turn, and
-its event is merged into the same arrays by byte offset.
+Most records are plain (`logs.generations.plain_json` says which). `RequestRows` matches such a record with three patterns,
+and puts its pieces into lists, one per column. A piece that repeats (the API, a client's name, a connection id, the text
+after the times) is read and checked once per batch. Every other record goes to the record parser in its turn, and its
+event is merged into the same arrays by byte offset.
 
-Why the two ways agree. `take` decides before it stores anything, and leaves every record that is not certainly plain to
-the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; both ways read
-bodies by the same function; both use the same clock, which sees the records in the same order. Whether a request is
-logged twice depends on the requests before it, so `_Duplicates` decides it for plain and other records together.
-tests/ingestion/test_columnar.py compares the rows of the two ways.
+The two ways agree, because `take` leaves every record that is not certainly plain to the record parser, before it stores
+anything of it; tests/ingestion/test_columnar.py compares their rows.
 """
 
 import re

@@ -2,16 +2,11 @@
 
 Files that LOGS or a glob names are read whatever they are. In a folder, files with a request log's name are read, and
 files with the content of one (`logs.recognition`): platforms name logs as they like. A server.log is read for the
-records that only it has (`failed_requests`) if a request log is beside it; alone, it counts as a request log if its
-content is that of one. If a folder holds no request log, other logs of a broker are read: on a day on which no client
-sent anything to log, the one file of all loggers holds no request.
+records that only it has (`failed_requests`) if a request log is beside it. If a folder holds no request log, other logs of a
+broker are read: on a day on which no client sent anything to log, the one file of all loggers holds no request.
 
 A symbolic link to a folder is followed if it leads out of the walked folder, and each target only once, so that loops
-end. Of two names of a file, the one without links is used. Pipes and unlistable folders with a log's name, and files
-that cannot be opened, are returned unseen. Planning opens them, and reports by name what cannot be read.
-
-A folder in which nothing has been delivered yet is no mistake of a job that runs on a schedule: `delivered_logs` returns
-it apart, and `find_logs` refuses it.
+end. Pipes, unlistable folders and files that cannot be opened are returned unseen: planning reports them by name.
 """
 
 import errno

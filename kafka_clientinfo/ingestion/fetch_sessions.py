@@ -92,7 +92,6 @@ class SessionPart:
         is_start: whether the part holds the session's beginning, so that all that it holds is known.
         is_cut: whether fetches of the session before the part are missing, or were counted at once.
         is_over: whether the session has ended in the part, and no fetch of it can follow.
-        connection: that of the last fetch.
     """
 
     session: str

@@ -45,11 +45,8 @@ class Stream:
     """The bytes of a descriptor, which come once and may come slowly.
 
     The layout of a file is found from its first bytes, and then the file is read from the beginning. So a stream holds
-    its first bytes until they have been read again; all later bytes are read once.
-
-    Args:
-        descriptor: an open pipe, terminal or file; read, never closed.
-        waiting: called before every read, and several times a second while nothing comes.
+    its first bytes until they have been read again; all later bytes are read once. `waiting` is called before every read,
+    and several times a second while nothing comes.
     """
 
     def __init__(self, descriptor: int, waiting: Callable[[], None]) -> None:
@@ -116,16 +113,10 @@ class StandardInput(StoredFile):
 
 
 class Reading:
-    """One reading of logs.
+    """One reading of logs, in which `-` alone is standard input.
 
-    Args:
-        logs: files, folders, globs or URIs; `-` alone is standard input.
-        with_servers: whether to read the server.log files beside the logs too, if the settings say so.
-        waiting: called before every read of standard input, and several times a second while that is silent.
-
-    Attributes:
-        size: bytes on disk of what is read; 0 if that is not known.
-        on_read: called with the bytes on disk of every read.
+    `waiting` is called before every read of standard input, and several times a second while that is silent; `on_read`, with the
+    bytes on disk of every read. `size` is the bytes on disk of what is read; 0 if that is not known.
     """
 
     def __init__(

@@ -1,21 +1,12 @@
 """Plans what a run reads: has `copies` find the log that each file holds, and `planned` divide its new bytes.
 
-A log goes on where reading ended before, if the bytes before that offset have the hash that was stored:
-
-    a file                                              | in the plan
-    ----------------------------------------------------|------------------------------------------------------------
-    holds a log that no run has read                    | `files`, from the beginning
-    has new bytes, beyond an incomplete last record     | `files`, from the resume offset
-    has none                                            | `unchanged`
-    could not be read to its end before: an incomplete  | `files`, from the resume offset; an archive that ends at the
-    copy, damage, a failing disk                        | same byte again is a problem, `damaged`
-    is anything else                                    | `problems`, with the kinds of docs/howto/logs.md
-
-A problem is reported and does not stop the rest. The plan is final: a file that grows meanwhile is read up to the size
-that it has now, and a file that another one has replaced is noticed.
+A log goes on where reading ended before, if the bytes before that offset have the hash that was stored. A problem is
+reported and does not stop the rest. The plan is final: a file that grows meanwhile is read up to the size that it has now,
+and a file that another one has replaced is noticed.
 
 If an earlier run could not read the rest of a file, one rejected record stands for that rest, at the resume offset. A
-run that resumes the file takes the record back (`PlannedFile.was_damaged`): the rest is read now, or gets a new one.
+run that resumes the file takes the record back (`PlannedFile.was_damaged`): the rest is read now, or gets a new one. An
+archive that ends at the same byte again is a problem.
 """
 
 import shlex

@@ -119,7 +119,6 @@ class Plan:
     """The work of a run.
 
     Attributes:
-        unchanged: paths of files without any.
         packed: new ledger rows of unchanged files that were compressed since they were read; with their new paths
             stored, later runs need not decompress them again.
         logs: the file_id of each log that the files hold.

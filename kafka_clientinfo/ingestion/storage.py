@@ -74,7 +74,6 @@ class StoredFile:
         path: absolute path or URI for tables and messages, valid Unicode and without user and options.
         root: URI of its file system, with user and options; empty for this machine's.
         size: bytes on disk to read at most; None until it is measured.
-        inode: its inode when it was measured; None for remote files.
         holds_requests: whether its content shows that it is a request log, whatever its name is.
     """
 

@@ -35,16 +35,10 @@ _OUTPUT = pa.schema([*FILE_TYPE, *(field for field in _OF_FILE if field.name != 
 
 
 def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None) -> list[dict[str, Any]]:
-    """Return the rows of `ingested_files` that follow from all stored requests of some files.
+    """Return the rows of `ingested_files` that follow from all stored requests of some files, perhaps with the `path` of the file.
 
-    Args:
-        requests: rows of the table `requests`, perhaps with the `path` of their file.
-        batch_id: as the rows are to have it.
-        at: the time of ingestion; None for that of the file's last request.
-
-    Returns:
-        The rows. Damage, rejected and ignored records, and what server.log says, are not known; bytes_ingested is an offset
-        after which no request begins.
+    Damage, rejected and ignored records, and what server.log says, are not known; bytes_ingested is an offset after which no
+    request begins. The time of ingestion is that of the file's last request, unless `at` is given.
     """
     path = F.col("path") if "path" in requests.columns else F.lit("")
     setting = F.when(F.col("api_key") == LOGGER_API, F.col("response"))

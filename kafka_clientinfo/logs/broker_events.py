@@ -108,10 +108,6 @@ def distinct_events(events: Iterable[E], said: Callable[[E], tuple[str, str | No
 
     After a start no earlier value counts, so its events repeat nothing. Applied to its own result and the file's later
     events, this gives the same result as if it had been applied to all events at once.
-
-    Args:
-        events: the events of one file, in order.
-        said: returns an event's kind and value.
     """
     last: dict[str, str | None] = {}
     distinct: list[E] = []

@@ -1,16 +1,8 @@
 """Conversion of log timestamps to instants by the log's time zone, cached by the minute.
 
-A zone with daylight saving time repeats an hour in autumn, so a time in that hour has two readings. The order of the
-records decides between them:
-
-    the first reading is                                        | reading that holds
-    ------------------------------------------------------------|-------------------
-    after the previous record, or at most `STEP_BACK` before it | first
-    earlier than that                                           | second
-
-Timestamps of neighbouring records step back by less than a second, so such a step does not begin the hour again. A log
-that begins inside the hour begins with the first reading, whatever other logs or later records show: so a record has the
-same time wherever reading begins, and whatever arrives later.
+A zone with daylight saving time repeats an hour in autumn. A time in it that steps back by more than `STEP_BACK` begins the
+hour's second pass; neighbouring records step back by less than a second. A log that begins inside the hour begins with the
+first reading, whatever other logs or later records show: so a record has the same time wherever reading begins.
 """
 
 import re
@@ -32,12 +24,8 @@ _WIDEST_OFFSET = 18 * 60
 class LogClock:
     """Converter of one file's `yyyy-MM-dd HH:mm:ss` texts, which it must get in the order of the records.
 
-    Args:
-        zone: IANA name of the time zone of the broker's log, for times without a zone of their own, or with an abbreviation
-            that this zone has at that time, such as `CET`.
-
-    Attributes:
-        repeats_hours: False if the zone certainly repeats no hour (UTC).
+    `zone` holds for times without a zone of their own, or with an abbreviation that this zone has at that time, such as `CET`.
+    `repeats_hours` is False if the zone certainly repeats no hour (UTC).
     """
 
     def __init__(self, zone: str = "UTC") -> None:

@@ -1,8 +1,8 @@
 """The rules by which records begin and end in Kafka's own layout, in a plain file.
 
-A record can have several lines. It starts at a line with the layout's prefix (`[2026-11-21 02:45:09,935] DEBUG `);
-lines without the prefix continue it. Before 2.8 brokers wrote client ids and topics raw, so a client could send a line
-break and a whole forged line. So a prefix starts a record only if the record before it has ended:
+A record starts at a line with the layout's prefix (`[2026-11-21 02:45:09,935] DEBUG `); lines without it continue it. Before
+2.8 brokers wrote client ids and topics raw, so a client could send a line break and a whole forged line. So a prefix
+starts a record only if the record before it has ended:
 
     record before the prefix                          | it has ended
     --------------------------------------------------|------------------------------------------------------------
@@ -12,11 +12,6 @@ break and a whole forged line. So a prefix starts a record only if the record be
     another record of the request logger              | with ` (logger)`
     another logger's record, perhaps with stack trace | as `broker_records.has_ended` says
     no record (the file begins with other text)       | always
-
-A request in JSON ends with its line, and one in text after its times and logger: lines of other programs after it are a
-record of their own. A killed broker leaves a record without its end (`torn`). `plain_splitter` applies the rules;
-`unwrapping` reads other layouts and wrappers by the same ones. The block size and `MAX_RECORD` bound the memory: a longer
-record loses its middle, but its true length is kept.
 """
 
 import re

@@ -57,8 +57,6 @@ class PlainSplitter:
 
     Attributes:
         buffer: the bytes from the current record on, and some before it.
-        start: the position of the current record in the buffer.
-        offset: the offset of the current record in the file.
     """
 
     def __init__(

@@ -63,9 +63,7 @@ class FileHead:
         error: why no first record can be read: damaged compressed bytes, or none starts in `START_WINDOW`; else None.
         empty: whether its decompressed content is empty or only the beginning of a line, as in a new log, or of a
             server.log that is still written only the first record, which waits for its stack trace.
-        first_offset: offset of the first record, 0 if there is none.
         opening: its first `OPENING_BYTES` from the first record on, or as many as it has.
-        first_time: time and zone of the first record, as they are written; None if there is none.
     """
 
     first_record: bytes | None
@@ -247,7 +245,6 @@ class ResumePoint(NamedTuple):
     Attributes:
         hash: hash of at most `RESUME_WINDOW` bytes before the offset, from the first record on; None if the file ends
             before the offset.
-        has_more: whether bytes follow the offset.
     """
 
     hash: str | None

@@ -168,12 +168,7 @@ class _Reader:
 
 
 def struct_value(text: str, fields: tuple[FieldSpec, ...] | None) -> dict[str, Json] | None:
-    """Return the value of a body in struct notation, with Kafka's field names; None if it does not follow the notation.
-
-    Args:
-        text: the body with its outer braces.
-        fields: its message schema's fields in wire order; None if the version has no schema.
-    """
+    """Return the value of a body in struct notation, with Kafka's field names; None if it does not follow the notation."""
     reader = _Reader(text)
     try:
         value = reader.struct(fields, 0, True)

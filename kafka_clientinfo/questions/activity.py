@@ -58,7 +58,6 @@ class Timeline:
     """Equal steps of time, over the time in which there were requests.
 
     Attributes:
-        minutes: that a step lasts.
         in_minutes: whether steps are shorter than buckets, so that the requests of single minutes are counted.
     """
 
@@ -82,8 +81,6 @@ class Question:
     """What is asked for.
 
     Attributes:
-        by: a key of `BY`.
-        top: a key of `TOP`.
         owners: numbers of owners, from `owners_of_clients`; the answer has these numbers, and null for clients without an
             owner. A client counts for each of its owners.
     """

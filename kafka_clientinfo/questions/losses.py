@@ -1,8 +1,7 @@
 """The topics and groups that lose a client at a release of Kafka: those of connections that sent a request which it refuses.
 
-Many programs may have one client id, as libraries' defaults, so that only some of a client's connections break. The
-log's topics are summed up by client, broker, operation and day: a connection may have used the topic if it sent such
-requests to that broker in that time.
+Only some connections of a client may break, as many programs may have its id. The log's topics are summed up by client,
+broker, operation and day: a connection may have used the topic if it sent such requests to that broker in that time.
 
     of the connections that may have sent the first, or the last, request for the topic | the client's use of the topic
     ------------------------------------------------------------------------------------|------------------------------
@@ -10,8 +9,7 @@ requests to that broker in that time.
     not all did, and one of them, or of those in between, sent a refused request        | may break
     none did, nor any in between                                                        | does not break
 
-A group breaks if its own connection does, and may break if a connection of the same client and host does at the same time:
-a consumer fetches on another connection than the one on which it takes part in its group.
+A consumer fetches on another connection than that of its group: a group may break with any of its client and host.
 """
 
 from collections.abc import Mapping

@@ -105,13 +105,9 @@ OTHERS = "others are not logged"
 def verdicts(
     clients_by_verdict: Mapping[str, int], breaking: str, refused_already: int = 0, is_only_info: bool = False
 ) -> str:
-    """Return a sentence without its end about the clients of each verdict.
+    """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break, as text.
 
-    Args:
-        clients_by_verdict: their numbers.
-        breaking: the number of those that break, as text.
-        refused_already: how many more there are of which brokers refuse requests already, and that are not fine.
-        is_only_info: whether all logs are at INFO.
+    `refused_already` are further clients, of which brokers refuse requests already, and that are not fine.
     """
     later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, ACCEPTED))
     refused = (
@@ -129,9 +125,6 @@ def probably(use: Mapping[str, Any]) -> str:
 
     How it behaves says it. If several libraries behave so, all of them are named. A client id that a library chooses by
     default is only named: other programs may use it too.
-
-    Args:
-        use: a row of `Impact.rows`; one without the columns that `add_probable` adds has nothing probable.
     """
     if use["verdict"] != REFUSED:
         return ""
@@ -192,13 +185,8 @@ def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:
 def advice(use: Mapping[str, Any], target: str) -> str:
     """Return the text that says what to upgrade a client to, or which setting to raise; "" if that is not known.
 
-    If the client's library is only probable, the text begins with it.
-
-    Args:
-        use: `library` and the columns `ADVICE` of a row of `upgrade_impact` at one target, and those of `add_probable`. If
-            `upgrade_over` is not null, no library release works with both broker releases, so brokers must be upgraded to
-            that one first.
-        target: the name of that release.
+    If the client's library is only probable, the text begins with it. If `upgrade_over` is not null, no library release works
+    with both broker releases, so brokers must be upgraded to that one first.
     """
     to_do = _advice(advised(use), target)
     return ": ".join(filter(None, (probably(use), to_do)))
@@ -268,9 +256,8 @@ def held_down_by(use: Mapping[str, Any]) -> str:
 def ways_of_libraries(target: str) -> list[tuple[str, str, str, str]]:
     """Return what to do for clients of any measured library, if theirs is not known.
 
-    Returns:
-        For each library with a release that works with the target, whatever it does: its name, the first and the newest
-        such release, and the settings that hold versions down in a newer one, or "".
+    For each library with a release that works with the target: its name, the first and the newest such release, and the settings
+    that hold versions down in a newer one, or "".
     """
     ways = []
     for library in client_libraries():

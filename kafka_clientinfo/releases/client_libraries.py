@@ -51,7 +51,6 @@ class Library:
         pinned_by: these settings as what a program sets; None if it has none.
         remedy: what to do in a program that sets them. Releases were measured without the settings, but sarama's, which were
             measured with the brokers' release.
-        releases: the releases that were measured, the oldest first.
     """
 
     name: str

@@ -47,8 +47,6 @@ class Signature:
     """How a release of a library behaves, or those between two measured releases.
 
     Attributes:
-        software: the library's name, as in KIP-511's vocabulary.
-        release: the release that was measured; None for those between two.
         versions_from, versions_to: the first and the last release for which this stands.
         begins: for each generation, how connections begin (`handshake` of the concern client_behaviour), with
             what was asked first, as `METADATA 6`.

@@ -27,13 +27,7 @@ Series = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Equal parts of a span of time.
-
-    Attributes:
-        start: the start of the first bucket in microseconds since the epoch, a multiple of `width`.
-        width: the width of a bucket in microseconds.
-        count: the number of buckets.
-    """
+    """Equal parts of a span of time; `start` and `width` are microseconds, and `start` is a multiple of `width`."""
 
     start: int
     width: int

@@ -23,10 +23,6 @@ class Section:
     """A section of the page.
 
     Attributes:
-        name: the id of its HTML element.
-        title: its heading.
-        question: the question that it answers.
-        notes: sentences at its end.
         figures: numbers shown large, each with its caption.
         link: the text of its link at the top of the page; if empty, the title.
         plots: captions and `svg` elements, which stand above the tables.

@@ -31,8 +31,6 @@ class Column:
     """A column.
 
     Attributes:
-        name: the name of the query's column.
-        label: the header.
         kind: the form of the values:
 
             - `text`, `prose` (a sentence), `word` (of a fixed vocabulary), `code` (text to copy), `badge` (one of a few
@@ -56,9 +54,6 @@ class Table:
 
     Attributes:
         name: the name in page.toml, and on the page.
-        caption: one sentence.
-        columns: the columns in order.
-        rows: values for JSON, as `cell` makes them.
         total: the number of rows, with those that are left out.
         of: what the rows are, in the plural.
         choose: the filters that the page sets at first: values by the names of their columns.

@@ -1,23 +1,16 @@
 """Chooses what a build recomputes: the new requests, or all that is left of a broker.
 
-A connection id is used again and again. New requests go on with its last connection or begin another; the connections
-before are over, and nothing that comes later in the log changes what their requests show. `judged_requests` keeps what is
-known of the last connection, so a build reads the new requests only: its work is in proportion to what is new, not to the
-history. What is new may also change connections that are over. Then their brokers are recomputed whole:
+New requests go on with the last connection of their id or begin another; nothing that comes later in the log changes what
+the requests of earlier ones show. So a build reads the new requests only, unless they change connections that are over. Then
+a broker is recomputed whole:
 
-    what is new                                                 | brokers
-    ------------------------------------------------------------|------------------------------------------------
-    bytes that show something else of requests that were read   | theirs
-    before (`coverage.changes`)                                 |
-    the same, but only of requests at INFO after the last one   | theirs, if a connection began with such a request
-    at DEBUG                                                    |
-    a host that proves to be a broker's                         | those with connections from it that bear a
-                                                                | broker's name
+    what is new                                                                        | brokers
+    -----------------------------------------------------------------------------------|------------------------------------
+    bytes that show something else of requests that were read (`coverage.changes`)     | theirs
+    the same, but only of requests at INFO after the last one at DEBUG                 | theirs, if a connection began so
+    a host that proves to be a broker's                                                | those with connections from it
 
-If nothing was built, or other settings, rules or another release built it, everything is recomputed.
-
-Retention (`maintain`) has deleted requests of connections that ended before an instant. These connections are frozen: they
-cannot be computed again, so they stay, and what is recomputed comes after them.
+Connections are frozen of which retention (`maintain`) has deleted the requests: what is recomputed comes after them.
 """
 
 from dataclasses import dataclass
@@ -52,7 +45,6 @@ class Increment:
         before: what the last build judged of the connections that go on.
         earliest: a time before which no recomputed connection opened; None if that is not known.
         judged_before: the number of judged requests of connections that go on; None if a broker is recomputed whole.
-        new_requests: the number of new requests.
         broker_hosts: as `broker_hosts_of`; None if all connections are recomputed, which show all hosts themselves.
     """
 

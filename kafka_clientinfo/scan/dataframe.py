@@ -55,7 +55,6 @@ class DataFrame:
     """A relation.
 
     Attributes:
-        source: the SQL after FROM.
         scope: the aliases of relations in `source`.
         statements: by name, those that `source` reads, and those that they read, each after those that it reads itself.
     """

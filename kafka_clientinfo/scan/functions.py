@@ -34,6 +34,7 @@ def call_function(name: str, *arguments: ColumnOrName) -> Column:
 
 
 def reflect(*arguments: Column) -> Column:
+    """Return null for a call of Java, which DuckDB cannot make."""
     return literal(None)
 
 

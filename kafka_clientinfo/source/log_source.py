@@ -138,12 +138,7 @@ def warn(problems: Sequence[Problem]) -> None:
 
 
 def read(work: Work) -> Iterator[pa.RecordBatch]:
-    """Read the splits of a task.
-
-    Raises:
-        InputError: a file was replaced since it was planned, and what was planned is not found under another name; the file
-            was cut inside a record, so that its rows would be wrong; or rows cannot be made.
-    """
+    """Read the splits of a task."""
     for split in work.splits:
         reader = yield from _rows(split, work)
         if reader.error == REPLACED:

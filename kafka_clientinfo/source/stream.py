@@ -69,9 +69,7 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """Return how far the logs may be read: to the last complete record of each, or to the bound.
 
-        Args:
-            start: the offset of the last batch; before Spark 4.2 it is not given, and the last known one counts.
-            limit: Spark's ReadLimit.
+        Before Spark 4.2 `start`, the offset of the last batch, is not given, and the last known one counts.
         """
         known = self._known if start is None else start["logs"]
         if self._is_available_now and self._target is None:

@@ -20,11 +20,7 @@ STAGED = "_staged"
 
 
 class Staging:
-    """The staged relations of one run, as tables beside those of the warehouse; on this machine only their owner may read them.
-
-    Attributes:
-        run: the run's number; a run before it has ended, or is kept from committing.
-    """
+    """The staged relations of one run, as tables beside those of the warehouse; on this machine only their owner may read them."""
 
     def __init__(self, spark: SparkSession, address: Address) -> None:
         self.spark, self.address, self.run = spark, address, 0

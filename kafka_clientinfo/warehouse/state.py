@@ -46,12 +46,10 @@ class State:
         format: layout of the warehouse.
         declared: the declarations that its tables follow (`declared_by`); None if they were not compared.
         built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
-        built_with: the release and the settings of that build.
         view_settings: those on which views depend (`ViewSettings.as_dict`).
         retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
         connections_from: connections that ended before this instant are deleted, too.
         deleted: rows that retention has deleted, per table.
-        rows: rows per table after the last build.
         changed: what was read since the last build and changes what it made (`coverage.changes`).
     """
 

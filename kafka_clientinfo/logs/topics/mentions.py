@@ -28,7 +28,6 @@ class FetchSession(NamedTuple):
         epoch: the request's session epoch: 0 for a full fetch that asks for a session, `FINAL_EPOCH` for none, else
             the number of an incremental fetch.
         goes_on: the session in which the next fetch goes on; empty if there is none.
-        forgotten: topics and partitions that leave the session with this fetch.
         is_fetch: whether the request asks for what the session holds; an acknowledgement only counts on.
     """
 
@@ -44,13 +43,9 @@ class Mentions(NamedTuple):
 
     Attributes:
         operation: what the request does with the topics that it uses; None if it uses none.
-        uses: these topics, each once.
         group: the group id that the request states.
-        session: the fetch session; None if there is none.
-        error_code: the response's own error code.
         named: topics that exist, each with its id where that is shown.
         deleted: topics that the request has deleted, likewise.
-        brokers: the ids of the cluster's brokers, if the answer lists them.
     """
 
     operation: str | None
