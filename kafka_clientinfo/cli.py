@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
-"""Exit codes of every command; a command may have further ones."""
 _UNCHANGED = "stopped; nothing was changed"
 _QUOTE = "; quote the query, as in 'SELECT * FROM who_connects'"
 

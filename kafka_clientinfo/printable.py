@@ -14,9 +14,7 @@ variation selectors."""
 _INVISIBLE = re.compile(f"[{''.join(f'{first}-{last}' for first, last in INVISIBLE)}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 4000
-"""The most characters of one text, if no width is given."""
 _NAMED = 20
-"""The largest number of names in a message."""
 
 
 def safe(value: object, width: int = _LONGEST) -> str:

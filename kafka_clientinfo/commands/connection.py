@@ -47,7 +47,6 @@ _FACTS = (
 )  # fmt: skip
 """The columns of `connections` that the text form shows, in this order; those without a value are left out."""
 _PROBABLE = tuple(name for name in _FACTS if name.startswith("probable_"))
-"""Columns that other connections of the client may fill in."""
 _PARTS = (
     (
         "requests_by_api",

@@ -41,9 +41,7 @@ _WAITING = (
     "GROUP BY cluster ORDER BY cluster"
 )
 _BEHIND = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
-"""The note on an answer from tables that lack the newest requests."""
 COMMITTED = f"stopped; {AGAIN}"
-"""The message at Ctrl-C of commands that commit to tables."""
 
 
 class Context:

@@ -40,7 +40,6 @@ EXAMPLES = (
 _SHOWN = 20
 _LONGEST = 60
 _WHO = ("cluster", "principal", "client_id")
-"""The columns that identify a client when its software changes."""
 _DAY = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,6}}d|{'|'.join(NAMED_DAYS)}")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)")
 _FORMS = "a date in UTC such as 2026-11-21, yesterday, today, 7d for seven days ago, or a time with its zone such as 2026-11-21T14:00Z"
@@ -48,9 +47,7 @@ _ONE_DAY = timedelta(days=1)
 _COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
 """The columns about each client or use: numbers of connections and of hosts, one host, first and last time."""
 ByKey = dict[tuple[Any, ...], dict[str, Any]]
-"""Rows by the values of their key columns."""
 KeyedRows = list[tuple[tuple[Any, ...], dict[str, Any]]]
-"""Rows as pairs of the values of their key columns and the row."""
 
 
 class Span(NamedTuple):

@@ -49,7 +49,6 @@ _VARYING = {"\0": r"\d+", "\1": "[0-9a-f-]{36}", "\2": "[0-9a-z]+"}
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 
 _Rule = tuple[str, str, str]
-"""The owner's name, the kind of the pattern, and the pattern."""
 
 
 def first_owners(scope: Scope, ownership: Ownership) -> str:

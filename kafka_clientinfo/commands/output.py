@@ -57,7 +57,6 @@ _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; also parts of addresses, because some viewers turn addresses into links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _COLOURS = {"error": "31", "refused": "31", "warning": "33", "deprecated": "33"}
-"""Colours on a terminal for cells with exactly these texts."""
 
 
 @dataclass(frozen=True)

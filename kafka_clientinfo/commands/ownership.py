@@ -41,7 +41,6 @@ _KEY = ", ".join(ENDPOINT)
 _RULE = ("severity", "blames", "rule")
 _API = ("api_key", "api_version")
 USE = (*CLIENT, "api_name", "api_version")
-"""The columns that identify a client's use of a version."""
 
 
 def add_owners(parser: argparse.ArgumentParser, *by: str) -> None:

@@ -19,7 +19,6 @@ STOPPED = "stopped; every line that was printed is whole"
 _MARKS = {"request": "request", "rejected": "rejected_record", "failed": "failed_request"}
 """The value of `kind` on a line, by the kind of its batch."""
 _LINES_AT_ONCE = 512
-"""The number of lines in one write to standard output."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

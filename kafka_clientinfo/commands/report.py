@@ -21,7 +21,6 @@ EXAMPLES = (
     "report --warehouse /data/clientinfo --output week.html --target 4.0.1 --since 7d",
 )
 _USES = 2_000
-"""The largest number of uses of versions that the page lists, per verdict."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,6 @@ _RUNS = (
 )
 _SHOWN = ("run", "command", "ended", "took", "files", "bytes", "requests", "rejected", "longest stages", "error")
 _LONGEST = 2
-"""The number of stages that are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

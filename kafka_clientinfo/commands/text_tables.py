@@ -29,11 +29,9 @@ from ..printable import safe
 _WITHOUT_TERMINAL = 4000
 """The largest number of characters of a text without a terminal: no list of hosts or topics is often longer."""
 _WIDEST = 100
-"""The widest column without a terminal."""
 _LONGEST = 500
 """The largest number of characters of a text on a terminal, however many lines it may take."""
 _NARROWEST = 12
-"""Texts are not shortened below this number of characters."""
 _WHOLE = frozenset({"connection", "connection id", "rule", "grep", "table", "view"})
 """Columns that are never shortened or folded, because users type their values into the next command."""
 _PROSE = frozenset({"what to do", "found", "message"})

@@ -37,7 +37,6 @@ _NO_ANSWERS = (
     "their answers are not counted."
 )
 _LONGEST = 40
-"""Characters of a client's text in a line."""
 _EACH = (
     f"SELECT * FROM {{violations}} AS t{{condition}} ORDER BY {SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, "
     "connection_id, opened_at, opened_seq, group_id"

@@ -28,7 +28,6 @@ EXAMPLES = (
 )
 _SHOWN = 50
 _LINE = 300
-"""The largest number of characters of a line that is posted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

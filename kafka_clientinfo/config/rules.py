@@ -7,14 +7,12 @@ from functools import lru_cache
 from .. import resources
 
 SEVERITIES = ("error", "warning", "info")
-"""The severities, the most serious first."""
 BLAMED = ("client", "broker", "either", "nobody")
 """Whom a finding blames: `either` if a proxy, NAT or the other side could explain it, `nobody` if it is information."""
 MAY_BE_CLIENTS = "blames IN ('client', 'either')"
 """SQL for findings that a client may be responsible for: neither caused by a broker nor information."""
 _RANKS = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(SEVERITIES))
 SEVERITY_ORDER = f"CASE severity {_RANKS} END"
-"""SQL that orders rows by the column `severity`, the most serious first; for Spark and DuckDB."""
 
 
 @dataclass(frozen=True, slots=True)

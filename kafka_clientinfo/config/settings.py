@@ -22,7 +22,6 @@ _TEN_YEARS = 10 * 365
 """In days. Each number has a range, so that no calculation with times and sizes overflows."""
 _DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy",
                "principal_patterns")  # fmt: skip
-"""The settings on which derived tables depend."""
 
 
 @dataclass(frozen=True, slots=True)

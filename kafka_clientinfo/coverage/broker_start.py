@@ -29,7 +29,6 @@ from ..protocol import UNKNOWN, ApiKey
 from .debug_runs import SILENCE_MICROS
 
 START_WINDOW = 20
-"""The number of requests at a file's beginning that are judged."""
 RESTART_WINDOWS = (START_WINDOW, 200)
 """Requests after a silence that are judged, in two attempts: a broker's own listener may be busy at first."""
 LOOKBACK = 1 << 20

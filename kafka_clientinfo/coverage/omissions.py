@@ -19,9 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 BLOCK = 1 << 20
-"""Bytes of a file in which steps are counted together."""
 _LOOKS = (12, 20, 50, 100, 200, 500, 1000)
-"""Numbers of steps after which a block is judged."""
 _MANY = 100
 """The number of steps from which on the share of connections with nearly all steps of one counts too."""
 _SOME, _SEVERAL = 6, 8

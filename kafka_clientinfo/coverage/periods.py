@@ -38,13 +38,11 @@ LOG_POSITIONS = (
     part="struct<offset:bigint,period:bigint,"
     "coverage:struct<since:timestamp,started_at:timestamp,max_idle_ms:bigint,is_complete:boolean>>"
 )
-"""The columns of the rows of `log_positions`."""
 _AT_START = 2 * SECOND
 """The time after the end of its start in which a broker at DEBUG logs its first request."""
 _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
-"""The first of all times."""
 _LEVELS = ("log_level", LOGGER_SET)
 """The events that set, or may set, the level of the request logger."""
 _NO_RUN: Mapping[str, Any] = dict.fromkeys(("began_at", "ended_at", "began_offset", "ended_offset", *EVIDENCE))

@@ -19,7 +19,6 @@ SECOND = timedelta(seconds=1)
 File = Mapping[str, Any]
 """A row of `ingested_files`."""
 Broker = tuple[str, str]
-"""A cluster and a broker."""
 
 
 def shifted(at: datetime, by: timedelta) -> datetime:

@@ -37,7 +37,6 @@ def _as_read(table: str) -> pa.StructType:
 
 
 EVENT_SCHEMA = pa.schema(arrow_fields("requests", RequestEvent.__annotations__))
-"""The fields of a `RequestEvent`, in its order."""
 REQUEST_TYPE = pa.struct([*arrow_fields("requests", _WHERE), *EVENT_SCHEMA])
 REJECTED_TYPE = _as_read("rejected_records")
 FAILED_TYPE = _as_read("failed_requests")

@@ -28,7 +28,6 @@ from ..logs.recognition import LogContent, content_of
 from .storage import StoredFile, files_below, kind_of, local_file, local_path, locate, shown_uri
 
 Logs = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""LOGS: files, folders, globs or URIs; one alone, or several."""
 LOG_NAMES = "kafka-request.log*"
 SERVER_LOG_NAMES = "server.log*"
 _LIVE_SERVER_LOG = "server.log"

@@ -29,7 +29,6 @@ from .storage import StoredFile
 from .worker import SplitReader
 
 NAME = "-"
-"""The name of standard input in LOGS."""
 BROKER = "stdin"
 """The broker of a log without a folder."""
 _QUIET_SECONDS = 0.5

@@ -25,7 +25,6 @@ MOST_TOPICS = 10_000
 MOST_NAMES = 200_000
 """Topics without use that a part of a log may name."""
 _MOST_OTHERS = 100_000
-"""The largest number of further topics that is counted."""
 _DAY = 86_400_000_000
 _EPOCH = date(1970, 1, 1).toordinal()
 _NOBODY, _NO_SESSION = (None,) * 5, (None,) * 8

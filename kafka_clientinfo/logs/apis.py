@@ -10,7 +10,6 @@ def _keys(names: str) -> frozenset[int]:
 
 
 SASL_APIS = ("SASL_HANDSHAKE", "SASL_AUTHENTICATE")
-"""The names of the APIs by which clients authenticate."""
 
 REPLICA_APIS = _keys("FETCH LIST_OFFSETS")
 """APIs with a replica id in their requests, which shows that a broker sent them."""
@@ -46,7 +45,6 @@ NAMING_APIS = _keys(
 """APIs with answers that show which topics exist, and their ids (KIP-516), and that use none."""
 
 TOPIC_APIS = frozenset(TOPIC_OPERATIONS) | NAMING_APIS
-"""APIs with topics in their bodies that are counted."""
 
 LOGGER_API = _KEYS["INCREMENTAL_ALTER_CONFIGS"]
 """The API that sets the levels of a broker's loggers. Its response is kept if it names loggers; other bodies are

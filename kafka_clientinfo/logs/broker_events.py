@@ -58,7 +58,6 @@ _RECORDS: tuple[tuple[EventKind, bytes, bytes], ...] = (
     ),
     ("max_idle_ms", rb"KafkaConfig values: ?\r?\n" + _SETTINGS, _CONFIG),
 )
-"""For each kind of event its message and its logger."""
 _KINDS = tuple((kind, re.compile(message + _LOGGER % logger)) for kind, message, logger in _RECORDS)
 _MAX_IDLE = re.compile(rb"\n\tconnections\.max\.idle\.ms = (-?\d{1,18})\r?\n")
 _MAY_BE_ONE = re.compile(

@@ -23,7 +23,6 @@ FORMS = (
 )
 """Beginnings of such principals, and patterns for them; what the group matches is the form that all of them share."""
 _KEPT = 10_000
-"""The number of principals that a worker remembers."""
 
 
 @lru_cache(_KEPT)

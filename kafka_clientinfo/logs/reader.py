@@ -33,7 +33,6 @@ FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10
 """Bytes before the resume offset that are hashed, to distinguish a grown file from a rewritten one."""
 IDENTITY_BYTES = 1 << 20
-"""Most bytes of the first record that identify its file."""
 BEGINNING_DIGITS = 16
 """Number of digits of a file_id that are equal for all logs with the same first record, of any broker."""
 START_WINDOW = 64 << 20

@@ -25,7 +25,6 @@ REQUEST_LOGGERS = rb"(?:kafka\.request\.logger|kafka\.network\.RequestChannel\$|
 """The loggers of the request log's own words, in all releases."""
 COMPLETED = b"Completed request:"
 TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
-"""The beginnings of a request in text, before 2.8."""
 OWN_WORDS = re.compile(
     rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
 )

@@ -42,7 +42,6 @@ _ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
 _LAST_COLUMN = re.compile(rb"[\t|] *(\d{13})(?: *\|{1,2})?\s*\Z")
 """The time of an event in what the AWS CLI writes as text or a table; the time of receipt comes first."""
 _OBJECT_END = re.compile(rb'"softwareVersion":"[^"\\]*"\}(?:,"\w{1,64}":[\d.E-]{1,40})*\}')
-"""The last fields of a request in JSON."""
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
 _JSON_REQUEST = COMPLETED + b'{"'

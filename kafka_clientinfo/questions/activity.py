@@ -26,7 +26,6 @@ BY: Mapping[str, tuple[str, ...]] = {
     "api": ("cluster", "api_name"),
     "owner": ("owner",),
 }
-"""The columns by which an answer sums up."""
 TOP: Mapping[str, str] = {"requests": "requests", "p99": "p99_ms", "throttle": "throttle_ms", "errors": "errors"}
 """The column of an answer that sorts it, the most first."""
 _ONLY_SOME = ("throttle", "errors")
@@ -47,7 +46,6 @@ _MICROS = "unix_micros(n.bucket) + CAST(n.minute AS BIGINT) * 60000000"
 _MOST_MINUTES = 1_440
 """The longest bucket that is divided into minutes: each is a row of VALUES."""
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
-"""Minutes that a step of a timeline may last."""
 _SILENCE = timedelta(minutes=5)
 """The silence after a request at DEBUG that shows no hole of the log, unless the setting coverage_gap_ms says otherwise."""
 _UNITS = ((10_080, "week"), (1_440, "day"), (60, "hour"), (1, "minute"))

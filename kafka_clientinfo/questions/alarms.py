@@ -24,7 +24,6 @@ from .presenter import without_numbers
 KINDS = ("breaks", "unowned", "unknown", "refused", "stopped", "gap", "reader")
 _NAMED = 3
 Since = Mapping[str, datetime]
-"""Per cluster, the time up to which everything is known."""
 
 
 class Alarm(NamedTuple):

@@ -64,7 +64,6 @@ CHECKS = {
         "the build is behind: run `kafka-clientinfo build`",
     ),
 }
-"""Requirement and advice per check, in the order of the report."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .queries import Parameters, Rows, Tables
 
 TIME_FORMS = "ISO 8601 in UTC such as 2026-11-21 or 2026-11-21T02:00, today, yesterday, or 30m, 12h, 7d, 2w before now"
-"""The forms of a time in an argument."""
 _FILTERS = {
     "since": (
         "T",
@@ -64,7 +63,6 @@ _OF_CLUSTERS = (
 """The tables that only the filter of the cluster applies to: what they say is about no client, and about all times."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 NAMED_DAYS = {"today": 0, "yesterday": 1}
-"""Days by name, with the number of days before today."""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 

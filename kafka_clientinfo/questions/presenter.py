@@ -15,7 +15,6 @@ from ..tables.dialects import NUMBERS
 from ..tables.spec import ADVICE, CLIENT
 
 FEW_HOSTS = 3
-"""The number of hosts that a line of a table names."""
 _NULL, _EMPTY = "(none)", "(empty)"
 JAVA_CLIENT = "Apache Kafka's Java client"
 _SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
@@ -26,7 +25,6 @@ IN_WORDS: Mapping[str, str] = {
     REFUSED: "would break", DEPRECATED: "works, but not later", UNDECIDED: "cannot be judged",
     REFUSED_ALREADY: "refused already", ACCEPTED: "fine",
 }  # fmt: skip
-"""The words for each verdict, the worst first."""
 
 
 def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -17,7 +17,6 @@ from .queries import grouped
 
 _NAMED = 50
 _NAMES = 3
-"""The number of principals, of client ids, or of brokers of one release, that are named."""
 _LONGEST = 60
 _SHORT, _PART = timedelta(minutes=1), 20
 """How much of a broker's time may lack requests, as while it starts: this, but no 20th of it or more."""

@@ -18,13 +18,11 @@ from ..errors import ConfigError
 from ..protocol import api_key, api_names
 
 Row = tuple[Any, ...]
-"""The values of a row of a reference table, in the order of its columns."""
 REFUSED, DEPRECATED, UNDECIDED, ACCEPTED = WORST_FIRST = ("refused", "deprecated", "undecided", "accepted")
 """The verdicts, the worst first; a client's verdict is the worst one of the versions that it uses."""
 VERDICTS = (REFUSED, DEPRECATED, ACCEPTED, UNDECIDED)
 """The verdicts in the order of JSON."""
 FINE = WORST_FIRST.index(ACCEPTED)
-"""The rank of what works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,6 @@ REASONS: Mapping[str, str] = {
     "header_v3": "the request has header v3 (KIP-1313): most brokers take its id for damaged tags and close the connection",
     "newer_than_known": "no release in the reference data has this version",
 }
-"""Descriptions of all reasons for which a release refuses a version, may refuse it, or a later release refuses it."""
 KNOWN_DIFFERENCES: Mapping[str, str] = {
     "4.0.0": "Kafka 4.0.0 refuses JoinGroup v0 and v1, which 4.0.1 takes again (KAFKA-19444): go to 4.0.1 or later.",
     "3.9.2": "It calls other versions deprecated (KAFKA-19494), so that its log at INFO holds other requests.",

@@ -19,11 +19,9 @@ from ..protocol import api_key
 from .broker_releases import release_numbers, releases
 
 WORD_BITS = 62
-"""Bits of a bigint that stand for releases."""
 BOUNDS = ("versions_from", "versions_to")
 """The attributes of a signature that name the first and the last release for which it stands."""
 Words = tuple[int, ...]
-"""Releases as bits, in words of `WORD_BITS` bits."""
 Masks = Mapping[str, Words]
 """The releases that are left, by what a connection shows."""
 GENERATIONS = {"json": (2, 8), "request_header_struct": (1,), "api_key_struct": (0, 10)}

@@ -22,7 +22,6 @@ from .table import TEXT, cell, declared, select
 OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
 """Names and contacts of owners by the values of `CLIENT`; clients without a known owner are missing."""
 TOPICS = 50
-"""The largest number of topics of a client that are read."""
 FINE_AS_FAR_AS_SEEN = f"{IN_WORDS[ACCEPTED]} as far as seen"
 """The verdict on clients that a release accepts, on hosts of which requests of unknown clients are refused already."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")

@@ -21,7 +21,6 @@ MOST = 120
 """The largest number of buckets, unless a span is longer than `MOST` of the widest ones."""
 _NAMES = {1: "second", 60: "minute", 3_600: "hour", 86_400: "day", 604_800: "week"}
 _NAME = 30
-"""The largest number of characters of a client id in the legend."""
 Series = Mapping[str, Sequence[int]]
 
 

@@ -14,7 +14,6 @@ from string import Template
 from typing import Any
 
 NONE = "–"
-"""The figure of what is not known."""
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 

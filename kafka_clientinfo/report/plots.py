@@ -32,11 +32,8 @@ _NARROW: Mapping[str, Any] = {
 }
 """The width of each plot on a narrow screen, and its other style."""
 _LABEL = 34
-"""The largest number of characters of a label."""
 SERIES = 6
-"""The largest number of series in a plot, without the one for all other names."""
 OTHERS = "all others"
-"""The label of the series for all other names."""
 
 
 def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label: str, axis: str) -> str:

@@ -15,15 +15,12 @@ TIMES = ("time", "day", "moment")
 """The kinds of columns that are microseconds since the epoch in the query, and seconds on the page."""
 _NUMBERS = ("count", "bytes", "flag", "duration")
 LIMIT = 500
-"""The largest number of rows of a table that `read` reads."""
 TEXT = 240
-"""The largest number of characters of a text."""
 _FEW = 125
 """Tables with so few rows are not halved."""
 _MAY_GO = ("group_id", "owners", "to_do", "topics", "probable_software_name", "probable_versions", "bytes_per_day")
 """Columns that the page leaves out if they are empty."""
 _TEXTS = 20
-"""The largest number of texts in a list."""
 
 
 @dataclass(frozen=True, slots=True)

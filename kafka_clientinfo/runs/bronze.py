@@ -23,7 +23,6 @@ from ..warehouse.warehouse import Warehouse
 from .ingest import Ingested, RunReport, after, files_read, refuse_other_source, store_files
 
 _COLUMNS = table_spec("requests").read_names
-"""The columns that such a table has."""
 _REACHED = "file_id string, first_new bigint, last_new bigint"
 
 

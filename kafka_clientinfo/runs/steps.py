@@ -29,7 +29,6 @@ ROWS: Mapping[str, Callable[[], Sequence[tuple[Any, ...]]]] = {
     "kafka_release_versions": kafka_release_versions,
     "kafka_releases": kafka_releases,
 }
-"""Functions that return the rows of each reference table."""
 
 
 @dataclass(frozen=True)

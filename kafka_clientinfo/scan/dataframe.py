@@ -20,7 +20,6 @@ from .column import Column, Scope, named
 
 _numbers: Iterator[int] = numbers()
 _NAME = re.compile(r"\b_q\d+\b")
-"""The name of a statement."""
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "full_outer": "FULL JOIN", "left_semi": "SEMI JOIN"}
 
 

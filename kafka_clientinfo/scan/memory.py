@@ -25,7 +25,6 @@ DUCKDB = Engine(functions, Window)
 _TABLES = {
     "request": "requests", "rejected": "rejected_records", "failed": "failed_requests", "mention": "topic_mentions",
 }  # fmt: skip
-"""The table for each kind of rows."""
 _SELECTED = {"rejected": "* REPLACE (''::BLOB AS raw)"}
 _WITH_TIME = "*, TIMESTAMP '1970-01-01' AS ingested_at"
 """What is stored of the rows of a kind."""

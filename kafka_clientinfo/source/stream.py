@@ -23,7 +23,6 @@ from .log_source import Work, divided, read, splits_until, tasks_for, warn
 from .options import Options
 
 Positions = dict[str, dict[str, Any]]
-"""Where each log was read to, by file_id."""
 KEPT = timedelta(days=30)
 """How long after a log is gone its position is kept: it may be moved, or be compressed, meanwhile."""
 _GONE = "gone_since"

@@ -11,7 +11,6 @@ _NO_TEXT = "<exception str() failed>"
 """Python's text of an error that has its own in a JVM that no longer answers, as a Py4JJavaError."""
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
-"""The errors of catalogs if the user lacks a right."""
 _RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
 """The rights that a run needs on a schema, in Unity Catalog's words."""
 _KNOWN = (

@@ -29,7 +29,6 @@ from ..errors import WarehouseError
 from .features import is_one_process
 
 CACHE = "KAFKA_CLIENTINFO_CACHE"
-"""The environment variable that names the cache folder."""
 OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")

@@ -15,7 +15,6 @@ from .. import resources
 from ..errors import TableSpecError
 
 CONNECTION_KEY = ("cluster", "broker", "connection_id", "opened_at", "opened_seq")
-"""Columns that identify a connection."""
 CONNECTION_ID_KEY = CONNECTION_KEY[:3]
 """Columns that identify a broker's connection id, which later connections may use again."""
 FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
@@ -29,13 +28,11 @@ EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 """Columns that identify a client; null counts as a value."""
 RUNS = "runs"
-"""The table with a row for each run that ended."""
 RUN = "run"
 """Column of the tables to which a run appends: its number."""
 OF_TABLE = "table "
 """The beginning of the batch ids of files that a table of requests has shown, not a log."""
 REQUIRED = "required"
-"""The CHECK constraint that no required column is null."""
 ADVICE = ("upgrade_to", "upgrade_newest", "upgrade_over", "raise_setting")
 """Columns of `upgrade_impact` with the advice for each release that refuses a client."""
 

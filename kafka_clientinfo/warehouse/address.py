@@ -13,7 +13,6 @@ from ..config.uris import parsed_uri
 from ..errors import ConfigError, WarehouseError
 
 _SESSION_CATALOG = "spark_catalog"
-"""Spark's name for the catalog that every session has."""
 _METASTORE = "spark.sql.catalogImplementation"
 _TABLES_FOLDER = "spark.sql.warehouse.dir"
 _NAME = r"`([^`]+)`|([^`.]+)"

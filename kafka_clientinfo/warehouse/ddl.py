@@ -22,9 +22,7 @@ _Answer = TypeVar("_Answer")
 SMALL_TABLE_BYTES = 16 << 20
 """Smaller tables are written whole when rows are replaced; larger ones are merged into."""
 BYTES_PER_VALUE = 4
-"""Rough size of a value in a file."""
 CHECK = "delta.constraints."
-"""Prefix of the properties that hold CHECK constraints."""
 DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
 STATISTICS = "delta.dataSkippingStatsColumns"

@@ -19,7 +19,6 @@ REPLACE = (
 )
 """What a MERGE does with the rows of `changes`."""
 DELETE = "WHEN MATCHED THEN DELETE"
-"""What a MERGE does with rows to delete."""
 
 
 def of_same_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:

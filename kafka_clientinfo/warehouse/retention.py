@@ -20,7 +20,6 @@ from .state import LEDGER, time_text
 from .warehouse import Warehouse
 
 _OF_CONNECTIONS = ("connection_violations", "connection_groups", "api_usage")
-"""The tables with rows of connections."""
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
