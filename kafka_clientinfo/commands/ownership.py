@@ -96,10 +96,11 @@ class Ownership:
     def of(self, row: Mapping[str, Any]) -> Owner | None:
         """Return the owner of an endpoint; `row` has the columns of `ENDPOINT`."""
         endpoint = tuple(row[name] for name in ENDPOINT)
-        groups, topics = self._groups.get(endpoint, ()), self._topics.get(endpoint[: len(CLIENT)], ())
-        principal, client_id, host = (row[name] for name in ("principal", "client_id", "remote_host"))
-        software, cluster = row["client_software_name"], row["cluster"]
-        place = self._owners.rule_of(principal, client_id, host, groups, software, topics, cluster)
+        place = self._owners.rule_of({
+            "principals": [row["principal"]], "client_ids": [row["client_id"]], "hosts": [row["remote_host"]],
+            "groups": self._groups.get(endpoint, ()), "topics": self._topics.get(endpoint[: len(CLIENT)], ()),
+            "software": [row["client_software_name"]], "clusters": [row["cluster"]],
+        })  # fmt: skip
         if place is None:
             return None
         self._matched.add(place)

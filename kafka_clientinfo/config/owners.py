@@ -59,23 +59,13 @@ class Owners:
 
         One fitting group of its connections is enough, and one fitting topic that it uses.
         """
-        rule = self.rule_of(principal, client_id, host, groups, software, topics, cluster)
+        values = ([principal], [client_id], [host], groups, topics, [software], [cluster])
+        rule = self.rule_of(dict(zip(KINDS, values, strict=True)))
         return None if rule is None else self.rules[rule].owner
 
-    def rule_of(
-        self,
-        principal: str | None,
-        client_id: str | None,
-        host: str | None,
-        groups: Sequence[str],
-        software: str | None,
-        topics: Sequence[str],
-        cluster: str | None,
-    ) -> int | None:
-        """Return the place of the first rule that fits, as in `of`; None if no rule fits."""
-        values = ([principal], [client_id], [host], groups, topics, [software], [cluster])
-        values_by_kind = dict(zip(KINDS, values, strict=True))
-        texts = {kind: [text or "" for text in own] for kind, own in values_by_kind.items()}
+    def rule_of(self, values: Mapping[str, Sequence[str | None]]) -> int | None:
+        """Return the place of the first rule that fits the values of each of `KINDS`, as in `of`; None if no rule fits."""
+        texts = {kind: [text or "" for text in own] for kind, own in values.items()}
         return next((place for place, rule in enumerate(self.rules) if _fits(rule, texts)), None)
 
 
