@@ -10,10 +10,7 @@ from .context import Context, add_warehouse, notes_on
 from .output import Table, add_formats, ask, is_text, limit_of, show
 
 HELP = "list the runs: what they read, how long they took, what failed"
-EXAMPLES = (
-    "runs --warehouse /data/clientinfo",
-    "runs --warehouse /data/clientinfo --limit 0 --csv",
-)
+EXAMPLES = ("runs --warehouse /data/clientinfo", "runs --warehouse /data/clientinfo --limit 0 --csv")
 _LIMIT = 20
 _RUNS = (
     "SELECT run, command, began, ended, files, bytes, requests, rejected, rows_written, seconds, release, settings, host, "

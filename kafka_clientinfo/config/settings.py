@@ -185,9 +185,7 @@ def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settin
 
 
 def load_settings(
-    conf: str | Path | None = None,
-    spark_conf: Mapping[str, str] | None = None,
-    **arguments: Any,
+    conf: str | Path | None = None, spark_conf: Mapping[str, str] | None = None, **arguments: Any
 ) -> Settings:
     """Load settings from all sources.
 

@@ -20,16 +20,7 @@ from typing import Any
 from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
 from ..tables.spec import EVIDENCE, MOST_DEBUG_RUNS
-from .starts import (
-    SECOND,
-    Broker,
-    File,
-    certain_starts,
-    events,
-    files_of_brokers,
-    in_order,
-    shifted,
-)
+from .starts import SECOND, Broker, File, certain_starts, events, files_of_brokers, in_order, shifted
 
 LOG_POSITIONS = (
     "file_id string, broker_no int, file_no int, first_part {part}, later_parts array<{part}>, starts_before_file int, "

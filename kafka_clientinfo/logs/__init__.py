@@ -10,12 +10,4 @@ from .reader import range_records
 from .request_event import IgnoredRecord, RejectedRecord, RequestEvent
 from .unwrapping import split_records
 
-__all__ = [
-    "IgnoredRecord",
-    "Parser",
-    "RawRecord",
-    "RejectedRecord",
-    "RequestEvent",
-    "range_records",
-    "split_records",
-]
+__all__ = ["IgnoredRecord", "Parser", "RawRecord", "RejectedRecord", "RequestEvent", "range_records", "split_records"]

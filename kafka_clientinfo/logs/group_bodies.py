@@ -12,14 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..printable import encodable
-from ..protocol import (
-    GROUP_TYPES,
-    ApiKey,
-    DecodeError,
-    GroupPayload,
-    decode_member_assignment,
-    decode_member_metadata,
-)
+from ..protocol import GROUP_TYPES, ApiKey, DecodeError, GroupPayload, decode_member_assignment, decode_member_metadata
 from .json_bodies import json_object
 
 MAX_LISTED = 1000

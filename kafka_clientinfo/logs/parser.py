@@ -158,9 +158,7 @@ class Parser:
         if is_wrapped and not is_whole:
             return _rejected(record, "oversized", f"{record.length} bytes in one line, at most {MAX_RECORD} are read")
         return _rejected(
-            record,
-            "no_record_start",
-            "no timestamp and level at its start: text of a record that began before",
+            record, "no_record_start", "no timestamp and level at its start: text of a record that began before"
         )
 
     def _of_another_kind(

@@ -46,10 +46,7 @@ CHECKS = {
         "no row lies beyond the bytes that were read of its file",
         "a run broke off: the next `kafka-clientinfo run` takes back what it wrote",
     ),
-    "keys": (
-        "no two rows of a table have the same key",
-        "somebody wrote into the table: restore it (RESTORE TABLE)",
-    ),
+    "keys": ("no two rows of a table have the same key", "somebody wrote into the table: restore it (RESTORE TABLE)"),
     "requests of connections": (
         "the connections of each connection id count its requests, those logged twice once, up to the last one",
         _BUILD_ANEW,
@@ -59,10 +56,7 @@ CHECKS = {
         "every row that names a connection has that connection in connections",
         "a build broke off, or tables were altered: run `kafka-clientinfo build`",
     ),
-    "build": (
-        "all tables are derived of all requests",
-        "the build is behind: run `kafka-clientinfo build`",
-    ),
+    "build": ("all tables are derived of all requests", "the build is behind: run `kafka-clientinfo build`"),
 }
 
 
@@ -122,10 +116,7 @@ def _quick(tables: StoredTables, state: State) -> list[Check]:
 def _layout(layouts: Sequence[tuple[TableSpec, TableLayout | None]], state: State) -> Check:
     """Compare tables with their declarations. A missing table that the state does not count was not made yet."""
     unlike = [
-        {
-            "table": spec.name,
-            "finding": text if layout is not None or spec.name in state.rows else _NOT_MADE,
-        }
+        {"table": spec.name, "finding": text if layout is not None or spec.name in state.rows else _NOT_MADE}
         for spec, layout in layouts
         for text in differences(spec, layout)
     ]

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 TIME_FORMS = "ISO 8601 in UTC such as 2026-11-21 or 2026-11-21T02:00, today, yesterday, or 30m, 12h, 7d, 2w before now"
 _FILTERS = {
-    "since": (
-        "T",
-        f"only what was there at this time or later: {TIME_FORMS}",
-        "{end} >= CAST({{since}} AS TIMESTAMP)",
-    ),
+    "since": ("T", f"only what was there at this time or later: {TIME_FORMS}", "{end} >= CAST({{since}} AS TIMESTAMP)"),
     "until": ("T", "only what was there before this time; as --since", "{begin} < CAST({{until}} AS TIMESTAMP)"),
     "cluster": ("NAME", "only this cluster", "cluster = {{cluster}}"),
     "principal": (

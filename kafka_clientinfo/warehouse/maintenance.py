@@ -58,9 +58,7 @@ class MaintenanceReport(Stages):
 
 
 def maintain(
-    spark: SparkSession,
-    warehouse: str | PathLike[str],
-    settings: Settings | None = None,
+    spark: SparkSession, warehouse: str | PathLike[str], settings: Settings | None = None
 ) -> MaintenanceReport:
     """Delete what is older than `retention_days`, compact and cluster the tables, and delete unused files.
 
@@ -114,10 +112,7 @@ class ForgetReport(Stages):
 
 
 def forget(
-    spark: SparkSession,
-    warehouse: str | PathLike[str],
-    cluster: str,
-    settings: Settings | None = None,
+    spark: SparkSession, warehouse: str | PathLike[str], cluster: str, settings: Settings | None = None
 ) -> ForgetReport:
     """Delete all rows of a cluster; a later run reads its logs again, under any name.
 
