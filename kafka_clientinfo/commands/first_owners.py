@@ -52,10 +52,7 @@ _Rule = tuple[str, str, str]
 
 
 def first_owners(scope: Scope, ownership: Ownership) -> str:
-    """Write a file of owners to begin with; "" if it would name nobody.
-
-    Who has an owner gets no rule.
-    """
+    """Write a file of owners to begin with; "" if it would name nobody. Who has an owner gets no rule."""
     by_rule: dict[_Rule, list[dict[str, Any]]] = {}
     by_numbers: dict[tuple[str, str], list[dict[str, Any]]] = {}
     of_nobody: dict[str, list[dict[str, Any]]] = {}

@@ -175,10 +175,8 @@ class Ownership:
     def impact(self, target: str, refused: Sequence[dict[str, Any]] = ()) -> dict[Owner | None, OwnerImpact]:
         """Return the verdict on a release for each owner; the key None has the clients without one.
 
-        `refused` are `Refusals.senders`.
-
-        `upgrade_impact` has one row per client, API and version. The hosts of a client may have different owners, so that
-        requests and times by host come from `api_usage`, and only the verdict from `upgrade_impact`.
+        The hosts of a client may have different owners, so that requests and times by host come from `api_usage`, and only the
+        verdict from `upgrade_impact`, which has one row per client, API and version. `refused` are `Refusals.senders`.
         """
         tables, filters = self._scope.tables, self._scope.filters
         used = f"{_KEY}, {', '.join(_API)}"

@@ -31,10 +31,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Iterable[File], after: Iterable[File], settings: Settings) -> Iterator[Change]:
-    """Yield what differs about requests that are in the files of `before`: rows of `ingested_files` before and after a reading.
-
-    `max_idle_ms` and `coverage_gap_ms` of the settings are used.
-    """
+    """Yield what differs about requests that are in the files of `before`: rows of `ingested_files` before and after a reading."""
     now = files_of_brokers(after)
     for broker, files in files_of_brokers(before).items():
         if files != now[broker] and (with_requests := in_order(files)):

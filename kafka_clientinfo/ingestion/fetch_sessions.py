@@ -152,10 +152,7 @@ class FetchSessions:
         return ended, True
 
     def acknowledge(self, key: Key, at: int, session: FetchSession, connection: str | None) -> list[SessionUse]:
-        """Note an acknowledgement of a share session: the session's epoch counts it, but it asks for nothing (KIP-932).
-
-        The arguments are those of `fetch`; returns uses that are counted now.
-        """
+        """Note an acknowledgement of a share session: the session's epoch counts it, but it asks for nothing (KIP-932)."""
         if session.epoch <= 0 or not session.goes_on:
             return self._end(session.named, connection)
         part, broken = self._part(session, key, at, connection)

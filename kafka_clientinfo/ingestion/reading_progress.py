@@ -39,10 +39,7 @@ class TaskCounter:
 
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
-    """Report the progress of the block's tasks to `say` once a second; a `total` of 0 bytes is not known.
-
-    Yields the folder for `TaskCounter`; empty if nothing is to be reported.
-    """
+    """Report the progress of the block's tasks to `say` once a second; yield the folder for `TaskCounter`, "" if nobody asks."""
     if say is None:
         yield ""
         return

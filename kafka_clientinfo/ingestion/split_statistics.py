@@ -141,10 +141,7 @@ def relaid(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> li
 
 
 def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
-    """Return a file's row of ingested_files, from its row before and the new statistics.
-
-    `damage` is the reason why it could not be read to its end.
-    """
+    """Return a file's row of ingested_files, from its row before and the new statistics."""
     own = [split for split in statistics if split["file_id"] == file.file_id]
     before = file.ledger_row or {}
     end = max(split["end_offset"] for split in own)

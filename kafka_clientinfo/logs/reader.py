@@ -174,9 +174,7 @@ def head(
 def _first_record(
     sample: bytes, blocks: Iterator[bytes], at: int, framing: Framing, layout: Layout
 ) -> tuple[bytes | None, int, tuple[bytes, bytes | None] | None, str | None]:
-    """Return the record that identifies a file, its offset and time, and None; else None, 0, None and why the search
-    was given up.
-    """
+    """Return the record that identifies a file, its offset and time, and None; else None, 0, None and why the search was given up."""
     kind = IDENTITY if framing is REQUEST_LOG else framing
     stop = at + (_HEAD_BYTES if PREFIX.match(sample) else START_WINDOW)
 

@@ -17,9 +17,6 @@ class Codec:
     """The codec that reads and writes one message in one version.
 
     Attributes:
-        name: the message's name, such as `ApiVersionsRequest`.
-        version: the message's version.
-        spec: the message's layout.
         read: takes a frame and an offset, and returns the dict and the next offset; raises FieldError.
         write: appends the bytes of a dict to a list; raises FieldError.
         walk: checks the same bytes as `read`, but builds no value.
@@ -77,10 +74,6 @@ class Codec:
 
 
 def compile_codec(schema: MessageSchema, version: int) -> Codec:
-    """Compile the codec of one version of a message.
-
-    Raises:
-        SchemaError: the version is not valid, or only the header of the message is known.
-    """
+    """Compile the codec of one version of a message."""
     spec = layout(schema, version)
     return Codec(schema.name, version, spec, struct_reader(spec), struct_writer(spec), struct_walker(spec))

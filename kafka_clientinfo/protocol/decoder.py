@@ -40,7 +40,6 @@ TagsReader: TypeAlias = Callable[[dict[str, Any] | None, bytes, int], int]
 
 
 def struct_reader(spec: StructSpec) -> Reader:
-    """Compile the reader of a message body or nested struct; it returns a dict by JSON names."""
     plan = [
         (names, form.unpack_from, form.size, field.name if field else "", field_reader(field) if field else None)
         for names, form, field in runs(spec)
@@ -78,12 +77,10 @@ def struct_reader(spec: StructSpec) -> Reader:
 
 
 def field_reader(field: FieldSpec) -> Reader:
-    """Compile the reader of one field."""
     return array_reader(field, _elements_reader(field)) if field.is_array else element_reader(field, field.nullable)
 
 
 def element_reader(field: FieldSpec, nullable: bool) -> Reader:
-    """Compile the reader of a single value, or of an array's elements."""
     if field.struct is not None:
         read = struct_reader(field.struct)
         return _nullable_struct_reader(read) if nullable else read
@@ -95,8 +92,6 @@ def element_reader(field: FieldSpec, nullable: bool) -> Reader:
 
 
 def _nullable_struct_reader(read_struct: Reader) -> Reader:
-    """Compile the reader of a struct after one byte, which is negative for null (KIP-893)."""
-
     def read(data: bytes, at: int) -> tuple[Any, int]:
         if at >= len(data):
             raise FieldError("1 byte that says whether a struct follows", at)
@@ -239,7 +234,6 @@ WALK_ABOVE = 16 * 1024
 
 
 def struct_walker(spec: StructSpec) -> Reader:
-    """Compile the walker of a message body or nested struct."""
     steps: list[tuple[str, Reader]] = []
     untagged = (field for field in spec.fields if field.tag is None)
     for (is_simple, flexible), group in groupby(untagged, key=lambda field: (_is_simple(field), field.flexible)):

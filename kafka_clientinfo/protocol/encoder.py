@@ -24,7 +24,6 @@ from kafka_clientinfo.protocol.primitives import (
 
 
 def struct_writer(spec: StructSpec) -> Writer:
-    """Compile the writer of a message body or nested struct; it takes a dict by JSON names."""
     plan = [
         (names, _row(names), form.pack, field.name if field else "", _field(field) if field else None)
         for names, form, field in runs(spec)
@@ -120,8 +119,6 @@ def _element(field: FieldSpec, nullable: bool) -> Writer:
 
 
 def _nullable_struct_writer(write_struct: Writer) -> Writer:
-    """Compile the writer of a struct after one byte, which is -1 for null (KIP-893)."""
-
     def write(value: Any, parts: list[bytes]) -> None:
         parts.append(b"\xff" if value is None else b"\x01")
         if value is not None:

@@ -52,7 +52,6 @@ class FieldSpec:
 
     @property
     def is_array(self) -> bool:
-        """Whether the value is a list."""
         return self.type.startswith("[]")
 
     @property
@@ -82,11 +81,7 @@ class StructSpec:
 
 
 def layout(schema: MessageSchema, version: int) -> StructSpec:
-    """Return the layout of the body of `schema` in one of its valid versions.
-
-    Raises:
-        SchemaError: the version is not valid, or only the header of the message is known.
-    """
+    """Return the layout of the body of `schema` in one of its valid versions."""
     if schema.fields is None:
         raise SchemaError(f"{schema.name}: only its header is known; add fields to its schema")
     if version not in schema.valid:
@@ -162,7 +157,6 @@ def runs(spec: StructSpec) -> list[tuple[tuple[str, ...], Struct, FieldSpec | No
 
 
 def tagged(spec: StructSpec) -> tuple[FieldSpec, ...]:
-    """Return the tagged fields, ordered by tag."""
     return tuple(field for field in spec.fields if field.tag is not None)
 
 

@@ -45,12 +45,10 @@ class FieldError(Exception):
         self.path: list[str] = []
 
     def inside(self, name: str) -> Self:
-        """Add the name of an enclosing field or element to the path, and return this error."""
         self.path.append(name)
         return self
 
     def where(self) -> str:
-        """Return the path, such as `apiKeys[3].minVersion`."""
         return ".".join(reversed(self.path)).replace(".[", "[")
 
 
@@ -133,7 +131,6 @@ def fixed_reader(code: str, kind: str) -> Reader:
 
 
 def fixed_writer(code: str) -> Writer:
-    """Return the writer of a number with this format code of `struct`."""
     pack = Struct(">" + code).pack
     return lambda value, parts: parts.append(pack(value))
 
@@ -178,7 +175,6 @@ def string_reader(flexible: bool, nullable: bool) -> Reader:
 
 
 def bytes_reader(flexible: bool, nullable: bool) -> Reader:
-    """Return the reader of bytes or records."""
     return _sized_reader("bytes", read_compact_length if flexible else read_length32, nullable, sys.maxsize)
 
 

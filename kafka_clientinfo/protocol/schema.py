@@ -52,11 +52,7 @@ NONE = Versions(0, -1)
 
 
 def parse_versions(text: object, where: str) -> Versions:
-    """Read a range such as `0-2`; errors begin with `where`, which names its file and property.
-
-    Raises:
-        SchemaError: the text is not a range.
-    """
+    """Read a range such as `0-2`; errors begin with `where`, which names its file and property."""
     if text == "none":
         return NONE
     match = _RANGE.fullmatch(text) if isinstance(text, str) else None
@@ -142,7 +138,6 @@ class MessageSchema:
     """A message in all its versions.
 
     Attributes:
-        name: Kafka's name, such as `ApiVersionsRequest`.
         kind: `request`, `response`, `header` or `data`.
         api_key: key of the API for requests and responses, else None.
         valid: versions that exist.
@@ -191,9 +186,6 @@ def parse_schema(text: str, file: str) -> MessageSchema:
     """Read the text of one schema file, which may have comments from `//` to the end of a line.
 
     It checks the rules of KIP-1313, and no others.
-
-    Raises:
-        SchemaError: a version range is not one, or headerVersions break a rule; the error names file, property and fix.
     """
     document = json.loads(_TEXT_OR_COMMENT.sub(lambda match: match[1] or " ", text))
     valid = parse_versions(document["validVersions"], f"{file}: validVersions")

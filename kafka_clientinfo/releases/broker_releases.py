@@ -270,10 +270,7 @@ def _trait(traits: ApiTraits, key: int) -> str | None:
 
 @lru_cache(maxsize=1)
 def kafka_release_versions() -> list[Row]:
-    """Return each measured release's verdict on each version of each API, from 0 to the highest of any release.
-
-    The reason is null for versions that are accepted or deprecated; refused_from is null for all but deprecated ones.
-    """
+    """Return each measured release's verdict on each version of each API, from 0 to the highest of any release."""
     order = {name: number for number, name in enumerate(releases(), 1)}
     return [
         (

@@ -232,10 +232,7 @@ def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column
 
 
 def exists(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
-    """Return whether a function is true for an element: null if it is null for some and true for none.
-
-    An empty list gives false.
-    """
+    """Return whether a function is true for an element: null if it is null for some and true for none. An empty list gives false."""
     results = transform(values, function)
     answer = "CASE WHEN list_contains(a, true) THEN true WHEN len(a) = len(list_filter(a, lambda i: i IS NOT NULL)) THEN false END"
     return call(f"list_transform([{{}}], lambda a: {answer})[1]", results)

@@ -69,10 +69,7 @@ def delta_is_given(conf: Mapping[str, str]) -> bool:
 
 
 def ensure_jars(conf: Mapping[str, str], log: Log = subprocess.DEVNULL) -> list[Path]:
-    """Return the stored jars, sorted; have Ivy fetch them first if they are missing, as the session's conf says.
-
-    `log` receives Ivy's output; None lets it print.
-    """
+    """Return the stored jars, sorted; have Ivy fetch them first if they are missing, as the session's conf says."""
     stored = jars_folder()
     if not any(stored.glob("*.jar")):  # a cleaned cache may still have the empty folder
         says = "fetching Delta's jars (13 MB) from a Maven repository, once"

@@ -42,10 +42,7 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 
 
 def make_table(spark: SparkSession, address: Address, spec: TableSpec, rows: str = "", replace: bool = False) -> None:
-    """Make a table as declared; arguments as for `ddl.create_table`. If there are rows, no other run may make it.
-
-    Raises Delta's error, for example if something that is no table is at its path or name.
-    """
+    """Make a table as declared; arguments as for `ddl.create_table`. If there are rows, no other run may make it."""
     try:
         spark.sql(ddl.create_table(spec, address.table(spec.name), rows, replace))
     except Exception:
@@ -65,10 +62,7 @@ def close_folder(address: Address, spec: TableSpec) -> None:
 def make_views(
     spark: SparkSession, address: Address, settings: ViewSettings, stored: Collection[str]
 ) -> dict[str, str]:
-    """Make the views of a schema but for those that are stored, or replace those with another definition.
-
-    Returns per view that could not be made, the reason.
-    """
+    """Make or replace the views of a schema but for those that are stored; return the reason per view that could not be made."""
 
     def relation(name: str) -> str:
         inner = is_view(name) and name not in view_specs()

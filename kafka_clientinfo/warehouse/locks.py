@@ -23,10 +23,7 @@ _POLL_SECONDS = 0.1
 
 @contextmanager
 def exclusive(root: str, wait_seconds: float) -> Iterator[bool]:
-    """Hold the lock of a warehouse on this machine in the block; yield whether the run before may have been killed.
-
-    Raises WarehouseError if another run holds the lock for longer, or the folder cannot be written.
-    """
+    """Hold the lock of a warehouse on this machine in the block; yield whether the run before may have been killed."""
     folder = local_folder(root)
     if folder is None:
         yield False

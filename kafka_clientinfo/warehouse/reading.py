@@ -61,10 +61,7 @@ class Reader:
         return self.spark.sql(f"SELECT * FROM {self.relation(name)}")
 
     def relation(self, name: str) -> str:
-        """Return SQL for the rows of a table or view as they are now.
-
-        Raises WarehouseError if there is none of that name, or an existing table is not one of this release.
-        """
+        """Return SQL for the rows of a table or view as they are now."""
         if is_view(name):
             of_ended_runs = partial(ended_runs_only, relation=self.relation)
             settings = ViewSettings.stored(self.state.view_settings)

@@ -23,10 +23,7 @@ _OF_CONNECTIONS = ("connection_violations", "connection_groups", "api_usage")
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
-    """Delete requests of connections that ended more than `days` days ago, and rejected records that are as old.
-
-    Returns the rows deleted per table. Raises WarehouseError if there are requests that no build has seen.
-    """
+    """Delete requests of connections that ended more than `days` days ago, and rejected records that are as old."""
     newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest"))
     if newest.where(~F.col("newest").eqNullSafe(F.lit(tables.state.built_until))).first() is not None:
         raise WarehouseError(

@@ -74,10 +74,7 @@ def declared_by(specs: Mapping[str, TableSpec]) -> str:
 
 
 def read_state(spark: "SparkSession", address: Address) -> State | None:
-    """Return the state of a warehouse, on this machine mostly without Spark; None if no run of it has ended.
-
-    Raises WarehouseError if its format is newer than this release's, or one that a run cannot bring to it.
-    """
+    """Return the state of a warehouse, on this machine mostly without Spark; None if no run of it has ended."""
     folder = ddl.log_folder(spark, address, RUNS)
     rows: list[Any] | None = None if folder is None else newest_rows(folder, OF_STATE)
     if not rows and (folder is None or is_made(folder)):
