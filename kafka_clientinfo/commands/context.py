@@ -4,16 +4,19 @@ import argparse
 import json
 import logging
 import os
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..config.settings import Settings, load_settings
 from ..errors import WarehouseError
+from ..printable import safe
 from ..questions.filters import Filters, Scope
 from ..spark.failures import AGAIN
 from ..tables.types import sql_time
@@ -23,7 +26,6 @@ from ..warehouse.locks import is_at_work
 from ..warehouse.progress import log, say
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
 from . import text_tables
-from .progress import progress_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -160,6 +162,37 @@ class Context:
         self.end_progress()
         shown = json.dumps(asdict(report), ensure_ascii=True, default=str) if self.arguments.json else text()
         text_tables.output(shown)
+
+
+class ProgressLine(logging.Handler):
+    """A line of a terminal that shows the current stage, as it is logged, and how far it is."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__()
+        self._out, self._started, self._stage = out, time.monotonic(), ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if (stage := getattr(record, "stage", None)) is not None:
+            self._stage = stage
+            self._show(stage)
+        elif (detail := getattr(record, "detail", None)) is not None:
+            self._show(f"{self._stage}: {detail}")
+
+    def clear(self) -> None:
+        self._write("\r\x1b[K")
+
+    def _show(self, text: str) -> None:
+        self._write(f"\r\x1b[K{time.monotonic() - self._started:6.1f} s  {safe(text)}")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # a run goes on without its terminal
+            self._out.write(text)
+            self._out.flush()
+
+
+def progress_line(stream: TextIO | None = None) -> ProgressLine | None:
+    out = stream or sys.stderr
+    return ProgressLine(out) if out is not None and text_tables.is_terminal(out) else None
 
 
 def notes_on(state: State, root: str) -> list[str]:

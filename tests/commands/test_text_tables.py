@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands import progress, text_tables
-from kafka_clientinfo.commands.progress import ProgressLine, progress_line
+from kafka_clientinfo.commands import context, text_tables
+from kafka_clientinfo.commands.context import ProgressLine, progress_line
 from kafka_clientinfo.commands.text_tables import Grid
 from kafka_clientinfo.errors import ClientInfoError
 from kafka_clientinfo.warehouse.progress import log, say
@@ -209,7 +209,7 @@ def test_it_knows_whether_anybody_reads_on(stream: Any, is_read: bool, monkeypat
 def test_a_line_shows_how_far_the_stage_is(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """What was there before is erased each time, every change is shown at once, and a path cannot act on the terminal."""
     clock = iter([100.0, 100.04, 101.5, 1334.56])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(context.time, "monotonic", lambda: next(clock))
     caplog.set_level(logging.DEBUG, "kafka_clientinfo")
     assert progress_line(StringIO()) is None
     out = Terminal()
