@@ -40,6 +40,11 @@ def listed(names: Sequence[str]) -> str:
     return (", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")) or "none"
 
 
+def few(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Return the first names as one text, with the number of the others: `a, b and 1,200 more`."""
+    return between.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
 def argument(option: str, text: str) -> str:
     """Return an argument's text; raises ConfigError if it is not UTF-8, which Python passes as lone surrogates."""
     try:

@@ -21,10 +21,11 @@ from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
 from ..printable import safe
 from ..protocol import UNKNOWN
-from ..questions.filters import NAMED_DAYS, Filters, Scope, add_filters, given_time
+from ..questions.filters import NAMED_DAYS, Scope, add_filters, given_time
 from ..questions.presenter import software
 from ..questions.queries import grouped, same
 from ..questions.refused import NO_VERSION
+from ..questions.trust import of_cluster
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
@@ -109,11 +110,11 @@ def _begin(text: str, option: str, now: datetime | None) -> tuple[datetime, str]
 
 
 def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
-    of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
-    ((first, last),) = of_cluster.query("SELECT min(opened_at), max(last_request_at) FROM {connections} AS c")
+    whole = of_cluster(scope)
+    ((first, last),) = whole.query("SELECT min(opened_at), max(last_request_at) FROM {connections} AS c")
     notes = []
     for span in spans:
-        ((number,),) = _in(span, of_cluster).query("SELECT count(*) FROM {connections} AS c")
+        ((number,),) = _in(span, whole).query("SELECT count(*) FROM {connections} AS c")
         if not number:
             known = f"it has those of {first:%Y-%m-%d} to {last:%Y-%m-%d}" if first else "it has none"
             raise WarehouseError(f"{scope.tables.root} has no connection on {span.name}; {known}")
@@ -125,8 +126,9 @@ def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
 
 
 def _clusters(scope: Scope, span: Span) -> set[str]:
-    of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
-    return {cluster for (cluster,) in _in(span, of_cluster).query("SELECT DISTINCT cluster FROM {connections} AS c")}
+    return {
+        cluster for (cluster,) in _in(span, of_cluster(scope)).query("SELECT DISTINCT cluster FROM {connections} AS c")
+    }
 
 
 def _not_compared(first: Span, second: Span, before: set[str], after: set[str]) -> list[str]:
@@ -142,11 +144,7 @@ def _is_covered(scope: Scope, span: Span, clusters: set[str]) -> bool:
 
     The end is the last hour of a day.
     """
-    chosen = Filters(cluster=scope.filters.cluster)
-    rows = scope.tables.query(
-        f"SELECT cluster, covered_from, covered_until FROM {{log_coverage}} AS l WHERE {chosen.where()}",
-        chosen.parameters,
-    )
+    rows = of_cluster(scope).query("SELECT cluster, covered_from, covered_until FROM {log_coverage} AS l")
     needed = span.end - (span.end - span.begin) / 24
     return bool(clusters) and all(
         first and first <= span.begin and until >= needed for cluster, first, until in rows if cluster in clusters

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..config.toml_files import LONGEST_TEXT
-from ..printable import safe
+from ..printable import few, safe
 from ..questions.filters import Scope
 from ..questions.losses import NamesByClient, groups_of_clients
 from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id, marked, without_numbers
@@ -150,14 +150,10 @@ def _escaped(text: str) -> str:
 
 def _text(owner: str, kind: str, pattern: str, clusters: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     names = sorted({row[kind.removesuffix("s")] for row in rows})
-    named = f"# {_few(names)}\n" if len(names) > 1 else ""
+    named = f"# {few(names, _NAMES)}\n" if len(names) > 1 else ""
     of_clusters = f"clusters = [{', '.join(_toml(_escaped(name)) for name in clusters)}]\n" if clusters else ""
     of_owner = f"[[owners]]\nowner = {_toml(owner[:_LONGEST_NAME])}\n{kind} = [{_toml(pattern)}]\n{of_clusters}"
     return f"\n# {_counts(rows)}\n{named}{of_owner}"
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else "")
 
 
 def _counts(rows: Sequence[dict[str, Any]]) -> str:

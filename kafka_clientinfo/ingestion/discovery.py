@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..errors import InputError
 from ..logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_LOG, Framing
 from ..logs.recognition import LogContent, content_of
+from ..printable import few
 from .storage import StoredFile, files_below, kind_of, local_file, local_path, locate, shown_uri
 
 Logs = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -199,8 +200,7 @@ def _nothing(unknown: dict[StoredFile, LogContent]) -> str:
     if not unknown:
         return reason
     names = [file.name for file in sorted(unknown, key=lambda file: (unknown[file] == "other", _path_parts(file)))]
-    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    reason += f", and no completed request at the beginning of any other file there ({', '.join(names[:_SHOWN])}{rest})"
+    reason += f", and no completed request at the beginning of any other file there ({few(names, _SHOWN)})"
     if "handled_requests" in unknown.values():
         reason += (
             f"; {names[0]} holds requests only as kafka.server.KafkaApis traces them, without their outcome and times: "

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ..printable import few
 from .filters import Scope
 from .presenter import without_numbers
 
@@ -105,9 +106,8 @@ def _summed_up(unowned: list[Alarm]) -> list[Alarm]:
     for cluster in {alarm.cluster for alarm in unowned}:
         own = sorted(alarm for alarm in unowned if alarm.cluster == cluster)
         if len(own) > 1:
-            names = ", ".join(alarm.text.removesuffix(" is new, and has no owner") for alarm in own[:_NAMED])
-            more = f" and {len(own) - _NAMED} more" if len(own) > _NAMED else ""
-            text = f"{names}{more} are new, and have no owner"
+            names = few([alarm.text.removesuffix(" is new, and has no owner") for alarm in own], _NAMED)
+            text = f"{names} are new, and have no owner"
             own = [Alarm(own[0].kind, cluster, own[0].at, text)]
         summed += own
     return summed

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from ..logs.connection import MASKED_IDS
-from ..printable import safe
+from ..printable import few, safe
 from .filters import Filters, Scope
 from .queries import grouped
 
@@ -37,7 +37,7 @@ def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> s
     if not texts:
         return None
     return (
-        f"No log was read of {_first(texts, ', of ')}, while those of other brokers were: was that part "
+        f"No log was read of {few(texts, _NAMES, ', of ')}, while those of other brokers were: was that part "
         "of the log delivered? At INFO, a broker may have had none to log."
     )
 
@@ -45,11 +45,6 @@ def missing_hours(scope: Scope, within: timedelta = timedelta(days=36_500)) -> s
 def _is_asked(scope: Scope, row: Mapping[str, Any]) -> bool:
     begin, end = scope.filters.clipped(row["since"], row["until"])
     return begin <= end
-
-
-def _first(texts: Sequence[str], between: str) -> str:
-    more = f" and {len(texts) - _NAMES:,} more" if len(texts) > _NAMES else ""
-    return f"{between.join(texts[:_NAMES])}{more}"
 
 
 def limits_of_logs(scope: Scope) -> list[str]:
@@ -136,12 +131,12 @@ def _unreadable(scope: Scope) -> str | None:
         silences = [
             f"{row['since']:%Y-%m-%d %H:%M:%S} to {row['until']:%Y-%m-%d %H:%M:%S}" for row in rows if row["is_silent"]
         ]
-        silent = f"; no request from {_first(silences, ' and from ')}" if silences else ""
+        silent = f"; no request from {few(silences, _NAMES, ' and from ')}" if silences else ""
         parts.append(f"{names_of(rows[:1])} ({number:,}{silent})")
     if not parts:
         return None
     return (
-        f"Records between requests cannot be read in the logs of {_first(parts, ', ')}: a part of the log may be missing, "
+        f"Records between requests cannot be read in the logs of {few(parts, _NAMES)}: a part of the log may be missing, "
         "with its clients."
     )
 
@@ -181,7 +176,7 @@ def _incomplete(scope: Scope) -> str | None:
     if not parts:
         return None
     return (
-        f"Not every request is in the logs of {_first(parts, ', ')}: a broker may have been at INFO or down, the log "
+        f"Not every request is in the logs of {few(parts, _NAMES)}: a broker may have been at INFO or down, the log "
         "filtered, or a part of it missing. Clients may be missing, or look fine."
     )
 
@@ -208,8 +203,7 @@ def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
         mixed = any(not one.startswith(other) and not other.startswith(one) for one, other in combinations(known, 2))
         words = [f"{'mixed: ' if mixed else ''}{safe(most or 'unknown')}"]
         for (release,), rows in others:
-            names = ", ".join(safe(row["broker"], _LONGEST) for row in rows[:_NAMES])
-            names += f" and {len(rows) - _NAMES:,} more" if len(rows) > _NAMES else ""
+            names = few([safe(row["broker"], _LONGEST) for row in rows], _NAMES)
             words.append(f"{names} {'is' if len(rows) == 1 else 'are'} {safe(release or 'unknown')}")
         texts.append(f"Release of the brokers of {safe(cluster, _LONGEST)}: {'; '.join(words)}.")
     rest = f" And {len(texts) - _NAMED:,} more clusters: the view broker_releases." if len(texts) > _NAMED else ""
