@@ -263,7 +263,6 @@ def owners_of_uses(impacts: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[An
 
 
 def named(owner: Owner | None) -> tuple[str | None, str | None]:
-    """Return the columns owner and contact; an unknown contact is None."""
     return (owner.name, owner.contact or None) if owner else (None, None)
 
 

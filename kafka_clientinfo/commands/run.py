@@ -62,7 +62,6 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
 
 
 def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
-    """Declare the argument LOGS; `more` is appended to its help."""
     parser.add_argument(
         "logs",
         nargs="+",

@@ -114,7 +114,6 @@ def parse_policy(text: str, source: str) -> Policy:
 
 
 def _table(data: Mapping[str, Any], name: str, source: str, outer: str = "") -> dict[str, Any]:
-    """Return a table inside another one, which errors call `outer`; empty if there is none."""
     value = data.get(name, {})
     if not isinstance(value, dict):
         raise ConfigError(f"{source}: {outer}{name} is {shown(value)}; make it a table")

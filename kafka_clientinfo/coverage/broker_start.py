@@ -222,7 +222,6 @@ class _State(NamedTuple):
     """How far windows are judged; -1 lies before every offset.
 
     Attributes:
-        judged: offset of the first request of the latest window that is judged.
         latest: that of the latest window that shows a restart.
         settled_at: offset of the last request that was needed to judge them.
     """

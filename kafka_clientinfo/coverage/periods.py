@@ -164,7 +164,6 @@ def _by_period(runs: Iterable[DebugRun]) -> Iterator[list[DebugRun]]:
 
 
 def _runs(files: Iterable[File]) -> Iterator[DebugRun]:
-    """Yield the runs of a broker's files, in their order; a file without runs has one of None."""
     for number, file in enumerate(in_order(files), 1):
         shown = sorted(file["debug_runs"] or (), key=lambda run: run["began_offset"]) or [_NO_RUN]
         for place, run in enumerate(shown):
@@ -176,7 +175,6 @@ def _between(times: Sequence[datetime], first: datetime, last: datetime) -> Sequ
 
 
 def periods_of(files: Iterable[File], settings: Settings) -> dict[Broker, Periods]:
-    """Return what the logs of each broker show, by rows of `ingested_files`, brokers in order."""
     return {broker: Periods(its, settings) for broker, its in files_of_brokers(files).items()}
 
 

@@ -91,7 +91,6 @@ class Log:
     has_more: dict[str, bool] = field(default_factory=dict)
 
     def add(self, candidate: Candidate) -> bool:
-        """Add a file if it begins as the others do; return whether it does."""
         is_alike = all(map(candidate.opens_alike, self.files))
         if is_alike:
             self.files.append(candidate)

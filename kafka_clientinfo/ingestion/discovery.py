@@ -79,7 +79,6 @@ def is_quiet(file: StoredFile) -> bool:
 
 
 def framing_of(file: StoredFile) -> Framing:
-    """Return how the records of a log end; only the file named server.log is still being written."""
     if not is_server_log(file):
         return REQUEST_LOG
     return SERVER_LOG if file.name == _LIVE_SERVER_LOG else ENDED_SERVER_LOG
@@ -160,7 +159,6 @@ def _names_no_log(item: str, why: str) -> InputError:
 
 
 def _recognised(files: Sequence[StoredFile]) -> tuple[list[StoredFile], dict[StoredFile, LogContent]]:
-    """Return the files in folders that are to be read, and the contents of those that were looked at."""
     known = [file for file in files if file.inner.endswith("/") or _is_log(file)]
     beside = {file.folder for file in known}
     others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]

@@ -1,24 +1,14 @@
 """Follows fetch sessions (KIP-227; share sessions: KIP-932): which topics a fetch asks for that names nothing.
 
-A full fetch begins a session and names its topics; the incremental ones after it name only what changes, and ask for
-all that the session holds. A part of a log may begin in the middle of a session. Then only what the part names itself is
-known to be in the session, and `SessionPart` tells enough for another part to complete it:
-
-    of each fetch of the part        | is counted
-    ---------------------------------|---------------------------------------------------------------------------------
-    topics that the part shows to be | here, as uses (`SessionUse`)
-    in the session                   |
-    topics that it held before, and  | by the view `fetch_session_uses`, from the parts before: in `SessionPart.fetches`,
-    the part does not name           | less what is counted here
-    a topic with some partitions     | by both: for each partition that the part names, `Named.uncounted` is the number of
-    named later                      | fetches before that in which the topic is not counted here
+A full fetch begins a session and names its topics; the incremental ones after it name only what changes, and ask for all that
+the session holds. A part of a log may begin in the middle of a session. Topics that it names are counted here, as uses
+(`SessionUse`). For what the session held before, `SessionPart` tells enough for the view `fetch_session_uses`, which reads it
+from the parts before: the number of fetches, and for each named partition those in which its topic is not counted here.
 
 A session's epochs count its fetches, so a missing one shows, as does another client: what was held before is then no
-longer known. What lies between two such holes of one part of a log needs nothing from other parts, and is counted at
-once. So the number of session parts grows with the sessions and not with the holes.
+longer known, and what lies between two such holes of one part is counted at once.
 
-A broker answers the requests of a connection one after the other. So a session that is ended on another connection than
-that of its fetches may have a fetch under way, which is logged after the end and goes on with what the session held.
+A session that is ended on another connection than that of its fetches may have a fetch under way, which is logged after.
 """
 
 from collections import OrderedDict

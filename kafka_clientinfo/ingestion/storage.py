@@ -100,7 +100,6 @@ class StoredFile:
         return Path(f"/{rest}") if is_uri and not self.path.startswith("/") else Path(self.path)
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """Open the file for reading; its bytes are seekable. Raises OSError if it cannot be opened."""
         if not self.root:
             return open_regular(self.inner)
         with _plain_errors():
@@ -303,7 +302,6 @@ def kind_of(location: Location) -> str:
 
 
 def files_below(location: Location, inner: str, recursive: bool = True) -> Iterable[StoredFile]:
-    """Return every file in a remote folder, with its size; raises OSError if the store cannot list it."""
     with _plain_errors():
         selector = arrow_fs.FileSelector(inner, recursive=recursive, allow_not_found=True)
         infos = _file_system(location.root)[0].get_file_info(selector)

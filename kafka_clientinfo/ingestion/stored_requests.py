@@ -82,7 +82,6 @@ def with_times_of(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> d
 
 
 def _counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield a row of `_OUTPUT` for each file; its requests come one after the other."""
     pieces = (piece for batch in batches if len(batch) for piece in _pieces(batch))
     for file_id, its_pieces in groupby(pieces, itemgetter(0)):
         statistics, number, begin, end = RequestStatistics(0), 0, None, 0

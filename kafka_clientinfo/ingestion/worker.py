@@ -222,7 +222,6 @@ class SplitReader:
             self.shown.begin(_batch_of(first))
 
     def _prefixes(self, file: HeldFile, begin: int, end: int | None) -> Iterator[re.Match[bytes]]:
-        """Yield the beginnings, with their times, of what certainly are records in [begin, end)."""
         for record, is_sure in sure_records(self.split.file, begin, end, file):
             if is_sure and (prefix := PREFIX.match(record.kafka_text)):
                 yield prefix

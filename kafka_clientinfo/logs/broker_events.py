@@ -1,24 +1,10 @@
 """Events in a broker's own log: its starts and stops, its release, and the level of its request logger.
 
-Their records are in server.log, or in the one file that all loggers share. They hold no text of a client, only numbers,
-the broker's own words, and names of loggers, which the broker accepts only if it has a logger of that name. Each is one
-line, except the one with the settings. A record counts only if it is exactly such a record, with its logger at the end
-and nothing after it, because a client's text before or after it would be in the same record (`broker_records`).
-
-    kind        | value                                       | meaning
-    ------------|---------------------------------------------|------------------------------------------------------
-    launched    | null                                        | a process begins; it has no connection yet
-    started     | node's id; null in Kafka 3.0 with KRaft     | it serves all of its listeners
-    stopping    | KafkaServer, BrokerServer, ControllerServer | this part of it begins to stop
-    stopped     | the same                                    | this part of it and its connections have ended
-    version     | Kafka's version                             | the release
-    log_level   | LOGGER=LEVEL; LOGGER= if the level is unset | level of a logger that request logs depend on
-    max_idle_ms | connections.max.idle.ms                     | the setting, as printed at a start and after changes
-    logger_set  | null                                        | not reported: a request in the log has set loggers
-    restarted   | number of requests; with "so far" at the    | not reported: so many requests after a silence show a
-                | end of a file                               | start (`coverage.broker_start`)
-
-Kafka 2.4 to 3.1 log no change of a level.
+The column `ingested_files.broker_events` describes the kinds and their values. Their records are in server.log, or in the one
+file that all loggers share. They hold no text of a client, only numbers, the broker's own words, and names of loggers, which
+the broker accepts only if it has a logger of that name. Each is one line, except the one with the settings. A record counts
+only if it is exactly such a record, with its logger at the end and nothing after it, because a client's text before or after
+it would be in the same record (`broker_records`). Kafka 2.4 to 3.1 log no change of a level.
 """
 
 import re

@@ -2,16 +2,9 @@
 
 A record is `[TIME] LEVEL MESSAGE (LOGGER)`, which an exception's stack trace may follow. Brokers write group ids,
 reasons of joins, transactional ids, topic names and texts of exceptions raw, so a client can put a line break and whole
-records of its own into a message. The text around such a forged record shows it:
-
-    around the forged record                        | rule
-    ------------------------------------------------|-------------------------------------------------------------
-    the broker's record has no logger before it     | the message is still open; a line that reports a failure does
-                                                    | not end it, even with that report's logger at its end
-    the rest of the broker's record follows it, and | bytes follow the forged record's own logger, so it is not
-    ends with the broker's logger                   | exactly what it seems to be
-    an exception has no frames yet                  | its text is still open, unless it has no text, or is one of
-                                                    | Kafka's `common.errors`, which have no frames
+records of its own into a message. The text around such a forged record shows it: before it the broker's message has no
+logger yet, or an exception has no frames; or the rest of the broker's record follows it. A line that reports a failure does
+not end a message, even with that report's logger at its end.
 
 If a client completes the broker's record, including its logger, and begins another record for the rest, it writes the
 same bytes as a broker. The log cannot show that.
@@ -46,7 +39,6 @@ exception's text, such as `(inclusive)`, or a logger without its packages."""
 
 
 def has_ended(data: bytes, start: int, end: int) -> bool:
-    """Return whether the record that begins at `start` has ended at the line end at `end`."""
     if end - start > LONGEST_TEXT:
         return True
     message_end = _message_end(data, start, end)

@@ -86,7 +86,6 @@ def _holds_long_number(text: str) -> bool:
 
 
 def _nests_too_deeply(bare: str) -> bool:
-    """Return whether JSON without its strings has more than `MAX_DEPTH` levels; a round removes the innermost one."""
     brackets = re.sub(r"[^\[\]{}]+", "", bare).translate(_BRACKETS)
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace("[]", "")

@@ -7,9 +7,8 @@
     FailedRequest   | a failed request or login, in server.log or in a file that all loggers share
     IgnoredRecord   | any other; it is only counted, but may hold an event of the broker
 
-Call both parsers, that of request logs and that of server.log, through `guarded`, which turns exceptions into rejected
-records. A parser belongs to one file, or one range of it, and must get its records in order, because the repeated hour
-of a log in local time depends on it.
+A parser must get the records of its file in order, as the repeated hour of a log in local time depends on it. Call it
+through `guarded`, which turns exceptions into rejected records.
 """
 
 import re

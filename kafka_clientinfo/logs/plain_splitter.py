@@ -129,7 +129,6 @@ class PlainSplitter:
         return not (self._pieces or self._truncated or self._forged or self._others)
 
     def skip(self, end: int) -> None:
-        """Pass over the whole records up to this position in the buffer, as the caller has taken them."""
         self.offset += end - self.start
         self.start = end
 
@@ -176,7 +175,6 @@ class PlainSplitter:
         return True
 
     def _next_start(self) -> int:
-        """Return the position of the next record's start; -1 if none is followed by enough bytes."""
         buffer, start, has_requests = self.buffer, self.start, self._framing.has_requests
         at = max(start, self._search_from)
         newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
@@ -212,7 +210,6 @@ class PlainSplitter:
         return prefix is not None and prefix.end() < line_end and buffer.startswith(_JSON, prefix.end())
 
     def _cut(self, data: bytes, finished: bool = True) -> RawRecord:
-        """Return the record that framing has cut, or the first record in it."""
         forged, is_whole = self._forged, not self._truncated
         record = RawRecord(self.offset, data, len(data) + self._truncated, finished, forged)
         self._begin_record()

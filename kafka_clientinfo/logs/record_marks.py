@@ -47,7 +47,6 @@ LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + FILLER.pattern + rb"(?=" + PREFIX.
 
 
 def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
-    """Return the prefix of the record that begins at `start`, perhaps with filler; None if it has none."""
     return PREFIX.match(data, start) or PREFIX.match(data, FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
 
 

@@ -5,11 +5,9 @@
     `2026-11-21 02:49:28,462 DEBUG [thread] MESSAGE`       | begins after time, level and perhaps a thread, as any logger's
     `2026-11-21 02:49:28,462 DEBUG [thread] LOGGER - …`    | begins after the logger
     `{"@timestamp":…,"message":"…"}`                       | is the message of an event in JSON
-    `HEAD Completed request:…`                             | begins with a request log's own words, after any head with a
-                                                           | time (see `heads`); also in quotes
+    `HEAD Completed request:…`                             | begins with a request log's own words, after any head (`heads`)
 
-Each line is looked at by itself, as log4j may have been reconfigured, or two programs may write one file. A client's text
-never comes in by this: in JSON it holds no line break, and in text a line inside an open record is not tried.
+Each line is looked at by itself, as log4j may have been reconfigured, or two programs may write one file.
 """
 
 import csv

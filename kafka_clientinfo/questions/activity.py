@@ -177,7 +177,6 @@ def owners_of_clients(scope: Scope, numbers: Mapping[tuple[Any, ...], Sequence[i
 
 
 def percentiles(source: str, keys: Iterable[str]) -> str:
-    """Return SQL for the percentiles p50_ms and p99_ms by some columns of a relation with up_to_ms and requests."""
     of_key = ", ".join(keys)
     counted = (
         f"SELECT {of_key}, up_to_ms, sum(requests) OVER (PARTITION BY {of_key} ORDER BY up_to_ms) AS running, "
@@ -257,7 +256,6 @@ def nothing(scope: Scope, top: str) -> str:
 
 
 def whole_buckets(scope: Scope) -> str | None:
-    """Return a sentence on the buckets that an answer is about, if --since or --until does not stand between two."""
     length, filters, epoch = timedelta(minutes=scope.bucket_minutes), scope.filters, datetime.fromtimestamp(0, UTC)
     since = None if filters.since is None else epoch + (filters.since - epoch) // length * length
     until = None if filters.until is None else epoch - (epoch - filters.until) // length * length  # rounded up

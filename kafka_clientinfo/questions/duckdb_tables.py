@@ -196,7 +196,6 @@ class LocalTables:
         return f"SELECT {columns} FROM read_parquet([{files}]{how})"
 
     def _columns_in(self, file: Path) -> set[str]:
-        """Return the columns of a file of rows; it lacks those that its table has got since."""
         try:
             rows = self._duckdb.execute(f"SELECT name FROM parquet_schema({quoted_text(str(file))})").fetchall()
         except duckdb.Error as error:

@@ -37,12 +37,10 @@ def identity(text: str | None) -> str:
 
 
 def without_numbers(client_id: str | None, mark: str = "#") -> str | None:
-    """Return a client id with a mark for what varies in it between instances of a program; see `NUMBERS`."""
     return None if client_id is None else marked(client_id, NUMBERS, mark)
 
 
 def marked(client_id: str, rules: Iterable[tuple[str, str]], mark: str) -> str:
-    """Return a client id with a mark for what some of `NUMBERS` fit."""
     for pattern, text in rules:
         client_id = re.sub(pattern.replace(r"\z", r"\Z"), text.replace("#", mark), client_id)
     return client_id
@@ -172,7 +170,6 @@ def library_of_default_id(client_id: str | None) -> Library | None:
 
 
 def advised(use: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a use with the library and the advice that count: the probable ones, if there is a probable library."""
     if not is_known_by_behaviour(use):
         return use
     return {**use, **{name: use[f"probable_{name}"] for name in ("library", *ADVICE)}}

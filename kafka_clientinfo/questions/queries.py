@@ -78,8 +78,7 @@ class StoredTables(Tables, Protocol):
 
     def size(self, name: str) -> TableSize: ...
 
-    def layout(self, name: str) -> TableLayout | None:
-        """Return the columns, constraints and properties of a table; None if it does not exist."""
+    def layout(self, name: str) -> TableLayout | None: ...
 
 
 def bind(

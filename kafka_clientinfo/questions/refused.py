@@ -40,7 +40,6 @@ class Refusals:
 
     @cached_property
     def hosts(self) -> set[tuple[str, str | None]]:
-        """Cluster and host of requests of which the client is not known; the host may not be either."""
         return {(row["cluster"], row["remote_host"]) for row in self.senders if not row["is_known"]}
 
     def may_be_of(self, cluster: str, hosts: Iterable[str]) -> bool:

@@ -48,7 +48,6 @@ def _is_asked(scope: Scope, row: Mapping[str, Any]) -> bool:
 
 
 def limits_of_logs(scope: Scope) -> list[str]:
-    """Return what the logs of a warehouse do not show of the clients in scope; nothing if they show all of them whole."""
     logs = of_logs(scope)
     sentences = (
         unseen_starts(scope), info_logs(logs), partly_logged(logs), missing_hours(logs), deleted_connections(scope),
@@ -58,7 +57,6 @@ def limits_of_logs(scope: Scope) -> list[str]:
 
 
 def unseen_starts(scope: Scope) -> str | None:
-    """Return a sentence on how many connections of clients the log shows from their beginning; None if it shows all so."""
     ((connections, observed, by_sasl, masked, one_end, before),) = scope.query(
         "SELECT count(*), count(CASE WHEN start = 'observed' THEN 1 END), "
         f"count(CASE WHEN start = 'hidden_by_sasl' THEN 1 END), "
@@ -283,7 +281,6 @@ def _most_used(scope: Scope, column: str, kind: str) -> list[str]:
 
 
 def _text(value: datetime | str) -> str:
-    """Return an option's value: a time to the second without what is zero at its end, or a text of one harmless line."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%S}".removesuffix(":00").removesuffix("T00:00")
     return safe(value, _LONGEST) if value else "''"

@@ -60,7 +60,6 @@ class Release:
     refused: Mapping[tuple[int, int], str]
 
     def accepts(self, key: int, version: int) -> bool:
-        """Return whether a broker with all that it may need accepts an advertised version."""
         return self.refused.get((key, version)) != "version"
 
 
@@ -223,7 +222,6 @@ def features() -> dict[str, Feature]:
 
 
 def versions_by_key(named: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """Return ranges of versions by API key, from ranges by API name; unknown names are left out."""
     return {key: (low, high) for name, (low, high) in named.items() if (key := api_key(name)) is not None}
 
 

@@ -36,7 +36,6 @@ class Limits:
     connections: int = 10
 
     def halved(self) -> "Limits":
-        """Return limits with which the page has about half the bytes."""
         return Limits(max(self.clients // 2, 1), self.detailed // 2, self.connections)
 
 

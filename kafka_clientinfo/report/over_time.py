@@ -54,7 +54,6 @@ class Buckets:
 
 
 def buckets(first: int, last: int) -> Buckets:
-    """Divide the span from `first` to `last`, both included, in microseconds since the epoch."""
     for width in _WIDTHS:
         start = first // width * width
         count = (last - start) // width + 1

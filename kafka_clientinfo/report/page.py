@@ -43,7 +43,6 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
-    """Return the whole page; its script reads `data` and shows values of it as text only."""
     style, script = _file("page.css"), _file("page.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"

@@ -37,7 +37,6 @@ OTHERS = "all others"
 
 
 def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label: str, axis: str) -> str:
-    """Draw horizontal bars, one per row of name, number and kind; `axis` is what the numbers count."""
     values = [
         # The row's number makes labels that were shortened to one text different; the axis leaves it out.
         {"name": f"{index} {_label(name)}", "number": number, "kind": kind}
@@ -53,7 +52,6 @@ def stacked_by_release(
     target: str,
     label: str,
 ) -> str:
-    """Draw one column per release with its clients stacked by verdict; the target is marked."""
     values = [
         {"release": name, "clients": number, "verdict": words[verdict], "order": order}
         for name, clients in counts.items()

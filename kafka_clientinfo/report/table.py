@@ -106,7 +106,6 @@ def declarations() -> Mapping[str, Mapping[str, Any]]:
 
 
 def declared(name: str, **words: str) -> Table:
-    """Return a table of page.toml without rows; `words` are filled in its caption and labels."""
     data = declarations()["tables"][name]
     columns = [Column(**column | {"label": column["label"].format(**words)}) for column in data["columns"]]
     return Table(name, data["caption"].format(**words), columns, of=data.get("of", "rows"))
@@ -126,7 +125,6 @@ def cell(value: Any, kind: str) -> Any:
 
 
 def select(columns: Sequence[Column]) -> str:
-    """Return the columns as SQL; times are microseconds since the epoch, so that no session's time zone matters."""
     return ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in columns)
 
 

@@ -211,7 +211,6 @@ def store(lake: Warehouse, files: Mapping[str, Mapping[str, Any]], changed: Iter
 
 
 def ledger_of(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """Return the relation of rows of ingested_files; what a row lacks is null."""
     spec = table_spec(LEDGER)
     return relation_of(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
 

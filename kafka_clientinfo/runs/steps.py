@@ -41,7 +41,6 @@ class Step:
 
     @property
     def write_mode(self) -> str | None:
-        """How its table is written; None for a relation that is only cached for the run."""
         spec = table_specs().get(self.name)
         return None if spec is None else spec.write_mode
 

@@ -17,7 +17,6 @@ Render = Callable[[Scope], str]
 
 
 def method(template: str) -> "Callable[..., Column]":
-    """Return a method, or a function, of a column, or its name, and of constants; it fills a template with them."""
     return lambda first, *others: call(template, named(first), *map(literal, others))
 
 
@@ -91,8 +90,6 @@ def call(template: str, *arguments: Column) -> Column:
 
 
 def cased(cases: tuple[Case, ...], otherwise: Column | None = None) -> Column:
-    """Return a CASE expression; branches can be added to it if it has no `otherwise`."""
-
     def render(scope: Scope) -> str:
         branches = " ".join(f"WHEN {condition.render(scope)} THEN {value.render(scope)}" for condition, value in cases)
         end = "" if otherwise is None else f" ELSE {otherwise.render(scope)}"
@@ -102,7 +99,6 @@ def cased(cases: tuple[Case, ...], otherwise: Column | None = None) -> Column:
 
 
 def path(name: str) -> Column:
-    """Return a column by its path; the parts after the first are fields of structs."""
     first, *fields = name.split(".")
 
     def render(scope: Scope) -> str:
@@ -190,8 +186,6 @@ def _bound(offset: int) -> str:
 
 
 class Window:
-    """The entry point to windows, as `pyspark.sql.Window`."""
-
     unboundedPreceding = -(1 << 63)  # noqa: N815
     currentRow = 0  # noqa: N815
 

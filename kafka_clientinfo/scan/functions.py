@@ -174,7 +174,6 @@ def from_utc_timestamp(at: ColumnOrName, zone: str) -> Column:
 
 
 def struct(*fields: ColumnOrName) -> Column:
-    """Make a struct; a field without a name gets its position as name, such as col1."""
     columns = [named(field) for field in fields]
     names = [column.name or f"col{number}" for number, column in enumerate(columns, 1)]
 
@@ -186,7 +185,6 @@ def struct(*fields: ColumnOrName) -> Column:
 
 
 def create_map(*pairs: ColumnOrName) -> Column:
-    """Make a map of alternating keys and values; DuckDB refuses duplicate keys."""
     return call("map({}, {})", array(*pairs[::2]), array(*pairs[1::2]))
 
 

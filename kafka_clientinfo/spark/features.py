@@ -18,7 +18,6 @@ _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
 def conf_value(spark: "SparkSession", key: str) -> str | None:
-    """Return an entry of the session's conf; None if there is none, or if the session refuses to show it."""
     with suppress(Exception):
         return spark.conf.get(key, None)
     return None
@@ -36,7 +35,6 @@ def given_conf(spark: "SparkSession") -> dict[str, str]:
 
 
 def cores(spark: "SparkSession") -> int:
-    """Return how many tasks run at once: as the conf says, else as many as a range has partitions."""
     from pyspark.sql import functions as F
 
     if (stated := conf_value(spark, "spark.default.parallelism")) is not None:

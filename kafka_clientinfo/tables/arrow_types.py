@@ -21,7 +21,6 @@ _SCALARS = {
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type of a Spark type; raises KeyError for one that no table declares."""
     word, parts = split_type(kind)
     if word == "array":
         return pa.list_(arrow_type(parts[0]))

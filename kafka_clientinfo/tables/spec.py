@@ -95,7 +95,6 @@ class TableSpec:
 
     @property
     def derived(self) -> bool:
-        """Whether its rows can be computed again, from requests or from the package's data."""
         return self.write_mode not in ("append", "file", "run")
 
     @property

@@ -77,8 +77,6 @@ class Claims:
         return f"run {self.number}"
 
     def newest(self) -> tuple[int, str]:
-        """Return number and token of the newest claim; 0 and "" if there is none, or none is needed."""
-
         def ask() -> tuple[int, str] | None:
             commits = ddl.commits(self.spark, self.address, RUNS)
             claims = (_CLAIM.fullmatch(commit["userMetadata"] or "") for commit in commits)

@@ -26,7 +26,6 @@ class JudgedTable:
         self._lake = lake
 
     def read(self) -> DataFrame | None:
-        """Return the table as it is now, so that later writes do not change the result; None if it does not exist."""
         return ddl.snapshot(self._lake.spark, self._lake.address, JUDGED) if self._lake.exists(JUDGED) else None
 
     def overwrite(self, rows: DataFrame) -> None:

@@ -68,7 +68,6 @@ def _unlike(declared: Iterable[Column], columns: Mapping[str, str]) -> list[str]
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, str], location: str) -> None:
-    """Raise WarehouseError, with the first difference, if rows with these columns cannot be read as the declared table."""
     if unlike := unreadable(spec, columns):
         raise WarehouseError(
             f"{location} is not the table {spec.name} of this release: {unlike[0]}; `kafka-clientinfo run` brings tables of an "

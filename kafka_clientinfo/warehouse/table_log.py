@@ -44,7 +44,6 @@ def newest_first(folder: Path) -> list[Path]:
 
 
 def _actions(commit: Path) -> list[dict[str, Any]]:
-    """Return the actions of a commit, but for lines that are cut off."""
     actions = []
     for line in commit.read_bytes().splitlines():
         with suppress(ValueError):
@@ -61,7 +60,6 @@ def commits(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def clustering(folder: Path) -> tuple[str, ...] | None:
-    """Return the columns of a table's liquid clustering; None if the commits that are left do not name them."""
     for commit in newest_first(folder):
         for one in _actions(commit):
             domain = one.get("domainMetadata") or {}
@@ -91,7 +89,6 @@ def newest_rows(folder: Path, columns: Sequence[str]) -> list[dict[str, Any]] | 
 
 
 def damage(folder: Path) -> str | None:
-    """Name the newest empty commit of a table, which Delta takes for one without changes; None if there is none."""
     with suppress(OSError):
         for commit in newest_first(folder) if is_made(folder) else ():
             if not commit.stat().st_size:

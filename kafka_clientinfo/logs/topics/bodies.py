@@ -175,7 +175,6 @@ def _session(key: int, request: Mapping[str, Any], response: Mapping[str, Any]) 
 
 
 def _named_in(key: int, response: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Yield topics that an answer shows to exist, or to have existed: without an error of their own, or with both name and id."""
     for item, depth in _objects(response):
         topic, topic_id = _topic_of(item)
         is_entry = depth == 2 and key in _LISTING
