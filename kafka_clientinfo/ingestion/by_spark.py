@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..connections.texts import looked_up
-from ..spark.arrow_rows import collect
+from ..spark.arrow_rows import collect_by_name
 from .arrow_schema import SCHEMA
 from .planned import Plan
 from .reading_progress import TaskCounter
@@ -53,8 +53,7 @@ def parse_logs(
 
 def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
     """Read and parse everything; return the statistics of the splits that count, as `FILE_TYPE` has them."""
-    rows = parsed.where("file IS NOT NULL").select("file.*")
-    return counted(dict(zip(rows.columns, row, strict=True)) for row in collect(rows))
+    return counted(collect_by_name(parsed.where("file IS NOT NULL").select("file.*")))
 
 
 def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..logs.apis import LOGGER_API
-from ..spark.arrow_rows import collect
+from ..spark.arrow_rows import collect_by_name
 from ..tables.spec import EVIDENCE
 from .arrow_schema import EVENT_SCHEMA, FILE_TYPE, arrays_of, arrow_fields
 from .planned import PlannedFile
@@ -45,10 +45,8 @@ def files_of(requests: DataFrame, batch_id: str = "", at: datetime | None = None
     of_file = ("file_id", "cluster", "broker", path.alias("path"), "ingested_at")
     narrow = requests.select(*of_file, *_READ, setting.alias("response"))
     ordered = narrow.repartition("file_id").sortWithinPartitions("file_id", "byte_offset")
-    counted = ordered.mapInArrow(_counted, from_arrow_schema(_OUTPUT))
     rows = []
-    for values in collect(counted):
-        shown = dict(zip(counted.columns, values, strict=True))
+    for shown in collect_by_name(ordered.mapInArrow(_counted, from_arrow_schema(_OUTPUT))):
         file = PlannedFile(
             file_id=shown["file_id"],
             file=StoredFile(shown["path"] or "", ""),

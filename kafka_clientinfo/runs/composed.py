@@ -11,7 +11,7 @@ from ..config.settings import Settings
 from ..coverage.periods import periods_of, with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.stored_requests import files_of
-from ..spark.arrow_rows import collect, relation_of
+from ..spark.arrow_rows import collect_by_name, relation_of
 from ..spark.features import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.spec import RUN, table_spec
@@ -66,10 +66,7 @@ def derive(
     _check(names)
     check_columns(requests.columns, "the relation of requests")
     with sized(spark, 0):
-        if files is None:
-            rows = files_of(requests)
-        else:
-            rows = [dict(zip(files.columns, row, strict=True)) for row in collect(files)]
+        rows = files_of(requests) if files is None else collect_by_name(files)
     with sized(spark, sum(row["requests"] for row in rows) * REQUEST_BYTES):
         by_id = with_log_coverage(rows, settings, [row["file_id"] for row in rows])
         failed = spark.sql(no_rows(table_spec("failed_requests"))) if failed_requests is None else failed_requests

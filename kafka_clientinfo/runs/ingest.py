@@ -35,7 +35,7 @@ from ..ingestion.storage import StoredFile
 from ..questions.opening import local_tables
 from ..questions.queries import UnreadableTableError
 from ..resources import rules_digest
-from ..spark.arrow_rows import collect, relation_of
+from ..spark.arrow_rows import collect_by_name, relation_of
 from ..spark.features import cores, is_on_one_machine
 from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import OF_TABLE, table_spec
@@ -129,9 +129,7 @@ def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     with suppress(UnreadableTableError):  # Spark may read it, or say better why not
         if tables is not None:  # without Spark, which takes seconds for its first query
             return {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
-    ledger = lake.read(LEDGER)
-    rows = (dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger))
-    return {row["file_id"]: row for row in rows}
+    return {row["file_id"]: row for row in collect_by_name(lake.read(LEDGER))}
 
 
 def _read(

@@ -45,6 +45,11 @@ def collect(rows: "DataFrame") -> list[tuple[Any, ...]]:
     return [tuple(map(_plain, row, times)) for row in rows.toDF(*names).select(*shown).collect()]
 
 
+def collect_by_name(rows: "DataFrame") -> list[dict[str, Any]]:
+    """Collect the rows of a relation as `collect` does, each as a dict by the names of the columns."""
+    return [dict(zip(rows.columns, row, strict=True)) for row in collect(rows)]
+
+
 def _plain(value: Any, has_time: bool = False) -> Any:
     if has_time and isinstance(value, Decimal):
         return _EPOCH + timedelta(microseconds=int(value.scaleb(6)))

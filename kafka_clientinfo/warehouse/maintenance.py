@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 
 from ..config.settings import Settings
 from ..errors import ConfigError
-from ..spark.arrow_rows import collect
+from ..spark.arrow_rows import collect_by_name
 from ..spark.features import conf_value
 from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
 from ..tables.dialects import spark_literal
@@ -161,8 +161,7 @@ def remove_cluster(tables: Warehouse, cluster: str) -> dict[str, int]:
             deleted[name] = tables.delete(name, of_cluster)
     if (judged := tables.judged.read()) is not None:
         tables.judged.delete(judged.where(of_cluster))
-    ledger, rows, until = tables.read(LEDGER), tables.rows(), tables.state.built_until
-    left = [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
+    left, rows, until = collect_by_name(tables.read(LEDGER)), tables.rows(), tables.state.built_until
     newest = max((row["ingested_at"] for row in left), default=None)
     counts = [counted_rows(row) for row in left]
     tables.note(
