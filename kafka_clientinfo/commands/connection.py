@@ -35,7 +35,6 @@ _MORE = "principal, client_software_name, client_software_version, remote_host, 
 _OF_CLIENT = (
     "SELECT {} FROM {{connections}} AS c ORDER BY opened_at DESC, cluster, broker, connection_id, opened_seq DESC"
 )
-"""SQL for some columns of the connections of a client, the newest first."""
 _ALIKE = 5
 _FACTS = (
     "cluster", "broker", "opened_at", "last_request_at", "requests", "start", "role", "remote_host", "remote_port",

@@ -47,7 +47,6 @@ _NO_OWNER = ("owner", "owners")
 """Columns in which text says that nobody owns a client."""
 _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
-"""The errors of file systems that cannot rename files."""
 _FORMULA = re.compile(
     r"[\s\0-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff]*"
     r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u207a-\u207c\u208a-\u208c\u2212\ufb29]|[\t\r\n]"

@@ -15,7 +15,6 @@ from .ownership import Ownership, add_owners, given_owners
 HELP = "show what the tables hold: clusters, software, violations"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
 SHOWN = 12
-"""The number of rows of each table that the text form shows without --limit."""
 _CLUSTERS = (
     "SELECT cluster, count(DISTINCT broker) AS brokers, count(*) AS connections, "
     "CAST(sum(requests) AS BIGINT) AS requests, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "

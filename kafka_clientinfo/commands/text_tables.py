@@ -37,7 +37,6 @@ _WHOLE = frozenset({"connection", "connection id", "rule", "grep", "table", "vie
 _PROSE = frozenset({"what to do", "found", "message"})
 """Columns with sentences, which are folded in blocks, and never shortened: half a sentence is of no use."""
 _NOTHING = ("-", "")
-"""Texts that stand for no value; blocks leave them out."""
 
 
 def output(text: str | None = None) -> bool:

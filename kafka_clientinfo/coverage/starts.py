@@ -17,7 +17,6 @@ from ..tables.spec import FILE_ORDER
 
 SECOND = timedelta(seconds=1)
 File = Mapping[str, Any]
-"""A row of `ingested_files`."""
 Broker = tuple[str, str]
 
 

@@ -15,7 +15,6 @@ from .planned import Problem, rotated
 from .storage import StoredFile
 
 Row = Mapping[str, Any]
-"""A log's row of ingested_files."""
 
 
 @dataclass(frozen=True, slots=True)

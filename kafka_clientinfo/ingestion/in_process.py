@@ -30,7 +30,6 @@ from .worker import SplitReader
 
 NAME = "-"
 BROKER = "stdin"
-"""The broker of a log without a folder."""
 _QUIET_SECONDS = 0.5
 """After so long a silence, the layout is found from the bytes that have come."""
 _TICK_SECONDS = 0.2

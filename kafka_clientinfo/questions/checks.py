@@ -20,7 +20,6 @@ from ..warehouse.table_layout import TableLayout, differences, unreadable
 from .queries import StoredTables
 
 LISTED = 20
-"""The largest number of rows that a check lists; it counts all of them."""
 _RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
 _BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
 _FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {

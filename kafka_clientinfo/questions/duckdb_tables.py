@@ -28,7 +28,6 @@ from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTab
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 VIEWS_FILE = "views.sql"
-"""The file in a warehouse's folder with which DuckDB has all tables and views."""
 _SCHEMA = "warehouse"
 """Schema of the tables; not one that DuckDB searches, as queries may use the tables' names for their own."""
 

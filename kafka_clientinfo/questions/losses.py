@@ -114,7 +114,6 @@ verdicts AS (
   GROUP BY {_CLIENT}, operation, name
 )"""
 NamesByClient = Mapping[tuple[Any, ...], list[str]]
-"""Sorted names by the values of `CLIENT`."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ PLAYED = frozenset(
 )  # fmt: skip
 """APIs of producers and consumers, which every release was measured with wholly; administration has too many requests."""
 _NUMBERED = re.compile(r"([0-9]+)(.*)")
-"""A handshake that begins with a version of ApiVersions."""
 
 
 @dataclass(frozen=True, slots=True)

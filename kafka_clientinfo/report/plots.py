@@ -30,7 +30,6 @@ _NARROW: Mapping[str, Any] = {
     "axis": {"labelLimit": 130},
     "legend": {"columns": 2, "labelLimit": 130},
 }
-"""The width of each plot on a narrow screen, and its other style."""
 _LABEL = 34
 SERIES = 6
 OTHERS = "all others"

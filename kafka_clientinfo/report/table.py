@@ -19,7 +19,6 @@ TEXT = 240
 _FEW = 125
 """Tables with so few rows are not halved."""
 _MAY_GO = ("group_id", "owners", "to_do", "topics", "probable_software_name", "probable_versions", "bytes_per_day")
-"""Columns that the page leaves out if they are empty."""
 _TEXTS = 20
 
 

@@ -47,7 +47,8 @@ def collect(rows: "DataFrame") -> list[tuple[Any, ...]]:
 
 def collect_by_name(rows: "DataFrame") -> list[dict[str, Any]]:
     """Collect the rows of a relation as `collect` does, each as a dict by the names of the columns."""
-    return [dict(zip(rows.columns, row, strict=True)) for row in collect(rows)]
+    names = rows.columns
+    return [dict(zip(names, row, strict=True)) for row in collect(rows)]
 
 
 def _plain(value: Any, has_time: bool = False) -> Any:

@@ -12,7 +12,6 @@ _NO_TEXT = "<exception str() failed>"
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
 _RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
-"""The rights that a run needs on a schema, in Unity Catalog's words."""
 _KNOWN = (
     # on a Java that is too new for Spark's Hadoop, or for its Arrow
     (

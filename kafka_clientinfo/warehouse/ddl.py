@@ -26,9 +26,7 @@ CHECK = "delta.constraints."
 DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
 STATISTICS = "delta.dataSkippingStatsColumns"
-"""Property with the columns for which Delta keeps each file's least and greatest value."""
 _RECENT = 20
-"""The number of commits that are read before the whole history."""
 _MISSING = (
     "PATH_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",

@@ -27,11 +27,9 @@ SOURCES = ("requests", "rejected_records", "failed_requests")
 """The tables of a log's records; the ledger counts their rows per file."""
 OF_STATE = (RUN, "state")
 AT_WORK = "a run is at work on it; ask again when that has ended"
-"""The message for a warehouse that lacks something while a run may be making it."""
 _PROPERTY = "kafka_clientinfo.state"
 _TIMES = ("built_until", "retained_from", "connections_from")
 FORMAT = 4
-"""Format of the warehouses that this release makes and reads."""
 _OLDEST = 2
 """Format of the oldest warehouses that a run brings to this one (`repair.migrate`)."""
 
