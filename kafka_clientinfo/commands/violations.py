@@ -136,15 +136,9 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     lines = []
     for row in rows:
         principal, client_id, software = _who(row)
-        values = {
-            "severity": row["severity"],
-            "blames": row["blames"],
-            "rule": row["rule"],
-            "violations": row.get("violations"),
-            "occurrences": row["occurrences"],
+        values = row | {
             "rejected": "-" if row["rejected"] is None else row["rejected"],
             "last at": row["last_at"],
-            "cluster": row["cluster"],
             "principal": principal,
             "client id": client_id,
             "software": software,

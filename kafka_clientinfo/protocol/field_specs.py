@@ -52,6 +52,7 @@ class FieldSpec:
 
     @property
     def is_array(self) -> bool:
+        """Whether the value is a list."""
         return self.type.startswith("[]")
 
     @property

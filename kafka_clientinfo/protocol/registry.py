@@ -56,14 +56,22 @@ class Registry:
         return None if schema is None else schema.header_version(api_version)
 
     def codec(self, schema: MessageSchema, version: int) -> Codec:
-        """Return the compiled codec of a message in a version."""
+        """Return the compiled codec of a message in a version.
+
+        Raises:
+            SchemaError: the version is not valid, or only the header of the message is known.
+        """
         codec = self._codecs.get((schema.name, version))
         if codec is None:
             codec = self._codecs[schema.name, version] = compile_codec(schema, version)
         return codec
 
     def named(self, name: str, version: int) -> Codec:
-        """Return the codec of a header or a group payload, such as `RequestHeader`."""
+        """Return the codec of a header or a group payload, such as `RequestHeader`.
+
+        Raises:
+            SchemaError: there is no such message or version.
+        """
         if name not in self.others:
             raise SchemaError(f"{name}: no such message; known are {', '.join(sorted(self.others))}")
         return self.codec(self.others[name], version)

@@ -1,17 +1,8 @@
 """What the newest run brought that somebody should know: one line each, with the time from which it is new.
 
-The rules are in SQL, the part `changes` of the view `what_changed`; only who owns a client is known here alone.
-New is what no run before the newest one of its cluster had read, or what was logged after a time that somebody asked for.
-
-    kind    | rings once, when
-    --------|-----------------------------------------------------------------------------------------------------------
-    breaks  | a client sends a request that the target refuses, and sent none before
-    unowned | a client comes that has no owner (only if there are rules on owners)
-    unknown | a client that named its software comes without a name only
-    refused | a broker refuses a version from a host for the first time (`refused_requests`)
-    stopped | a broker that logged every request is not in the newest run, and others have gone on after its end
-    gap     | a broker's log no longer holds every request: its level fell to INFO, or it is filtered
-    reader  | a topic that is written was read, and has not been for `unused_topic_hours`, all of which the logs cover
+docs/howto/watch.md says what each kind is, and when it rings. The rules are in SQL, the part `changes` of the view
+`what_changed`; only who owns a client is known here alone. New is what no run before the newest one of its cluster had read,
+or what was logged after a time that somebody asked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +22,7 @@ class Alarm(NamedTuple):
     """One thing that is new.
 
     Attributes:
-        kind: see the module's table.
+        kind: one of `KINDS`.
         at: when it was first seen; of logs and topics, the last time that all was well.
     """
 
@@ -49,7 +40,7 @@ def known_before(scope: Scope) -> Since:
 def alarms(
     scope: Scope, since: Since, target: str, owned: Mapping[tuple[Any, ...], Iterable[str]] | None, is_asked: bool
 ) -> list[Alarm]:
-    """Return what is new, in the order of the module's table; nothing rings of clusters that are not in `since`.
+    """Return what is new, in the order of `KINDS`; nothing rings of clusters that are not in `since`.
 
     `owned` has the owners of clients that have any, by the columns of `CLIENT`; it is None if there are no rules on owners.
     `is_asked` says that the time is not that of the run before: then nobody knows which log should have gone on.

@@ -140,16 +140,13 @@ def _unreadable(scope: Scope) -> str | None:
 
 
 def _incomplete(scope: Scope) -> str | None:
-    logs = (
-        of_cluster(scope)
-        .query(
-            "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.covered_from, l.whole_periods FROM (SELECT cluster, broker, "
-            "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker) AS u "
-            "JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
-            "ORDER BY u.cluster, u.broker"
-        )
-        .dicts()
-    )
+    whole_scope = of_cluster(scope)
+    logs = whole_scope.query(
+        "SELECT u.cluster, u.broker, u.first_at, u.last_at, l.covered_from, l.whole_periods FROM (SELECT cluster, broker, "
+        "min(first_at) AS first_at, max(last_at) AS last_at FROM {api_usage} AS a GROUP BY cluster, broker) AS u "
+        "JOIN {log_coverage} AS l ON l.cluster = u.cluster AND l.broker = u.broker "
+        "ORDER BY u.cluster, u.broker"
+    ).dicts()
     at_info, parts = _at_info(scope), []
     for row in logs:
         if (row["cluster"], row["broker"]) in at_info:

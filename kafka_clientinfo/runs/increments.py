@@ -1,8 +1,8 @@
 """Chooses what a build recomputes: the new requests, or all that is left of a broker.
 
 New requests go on with the last connection of their id or begin another; nothing that comes later in the log changes what
-the requests of earlier ones show. So a build reads the new requests only, unless they change connections that are over. Then
-a broker is recomputed whole:
+the requests of earlier ones show. So a build reads the new requests only, unless nothing was built, or other settings, rules or
+another release built it. If they change connections that are over, a broker is recomputed whole:
 
     what is new                                                                        | brokers
     -----------------------------------------------------------------------------------|------------------------------------

@@ -93,6 +93,7 @@ class LogReader(DataSourceReader):
 
 
 def row_schema(options: Options) -> pa.Schema:
+    """Return the columns of the rows as Arrow's, all nullable: those of the table, and where they were read."""
     of_table = arrow_fields(options.records, table_spec(options.records).read_names)
     of_file = arrow_fields("ingested_files", ("cluster", "broker", "path"))
     every = {field.name: field for field in [*of_table, *of_file]}
@@ -113,6 +114,7 @@ def tasks_for(size: int, options: Options) -> tuple[int, Settings]:
 
 
 def divided(splits: Sequence[Split], options: Options, tasks: int) -> list[Work]:
+    """Divide splits among tasks."""
     now = datetime.now(UTC)
     return [Work(own, options, now) for own in in_tasks(splits, tasks)]
 
@@ -133,12 +135,18 @@ def splits_until(planned: PlannedFile, end: int | None, settings: Settings, task
 
 
 def warn(problems: Sequence[Problem]) -> None:
+    """Log the files that are not read; to the driver's log, as Spark takes no messages of a data source."""
     for problem in problems:
         _LOG.warning("%s is not read (%s): %s", safe(problem.path), problem.kind, safe(problem.detail))
 
 
 def read(work: Work) -> Iterator[pa.RecordBatch]:
-    """Read the splits of a task."""
+    """Read the splits of a task.
+
+    Raises:
+        InputError: a file was replaced since it was planned, and what was planned is not found under another name; the file
+            was cut inside a record, so that its rows would be wrong; or rows cannot be made.
+    """
     for split in work.splits:
         reader = yield from _rows(split, work)
         if reader.error == REPLACED:

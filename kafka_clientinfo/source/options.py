@@ -23,9 +23,11 @@ class Options:
     """The options of one reading.
 
     Attributes:
+        logs: files, folders, globs or URIs.
         records: a name of `RECORDS`.
         max_bytes: bytes of log per batch of a stream, at most; None for no bound.
         fail_on_data_loss: whether a stream fails if bytes of a log that it had planned to read are gone.
+        partitions: the number of tasks; None chooses it by the bytes.
         columns: the columns to return; None for all.
     """
 
@@ -38,12 +40,20 @@ class Options:
     columns: tuple[str, ...] | None = None
 
     def files(self) -> list[StoredFile]:
-        """Return the files that the logs name now; none if nothing has been delivered yet."""
+        """Return the files that the logs name now; none if nothing has been delivered yet.
+
+        Raises:
+            InputError: the logs name nothing, or a folder in which there are files but no log.
+        """
         return delivered_logs(self.logs, self.records in ("failed_requests", "ingested_files")).files
 
 
 def parse_options(given: Mapping[str, str]) -> Options:
-    """Check the options of `spark.read` and `spark.readStream`, in which upper and lower case are alike."""
+    """Check the options of `spark.read` and `spark.readStream`, in which upper and lower case are alike.
+
+    Raises:
+        ConfigError: it names the option, what was found and what to do.
+    """
     by_name = {name.lower(): value for name, value in given.items()}
     known = {name.lower(): name for name in (*_OWN, *_SETTINGS)}
     if unknown := sorted(by_name.keys() - known):

@@ -23,6 +23,7 @@ from .log_source import Work, divided, read, splits_until, tasks_for, warn
 from .options import Options
 
 Positions = dict[str, dict[str, Any]]
+"""Where each log was read to, by file_id."""
 KEPT = timedelta(days=30)
 """How long after a log is gone its position is kept: it may be moved, or be compressed, meanwhile."""
 _GONE = "gone_since"
@@ -68,7 +69,9 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """Return how far the logs may be read: to the last complete record of each, or to the bound.
 
-        Before Spark 4.2 `start`, the offset of the last batch, is not given, and the last known one counts.
+        Args:
+            start: the offset of the last batch; before Spark 4.2 it is not given, and the last known one counts.
+            limit: Spark's ReadLimit.
         """
         known = self._known if start is None else start["logs"]
         if self._is_available_now and self._target is None:

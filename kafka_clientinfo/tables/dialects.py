@@ -1,17 +1,8 @@
 """Translates the SQL of views, which is Spark's, to DuckDB's; and expands the few functions that neither engine has.
 
-Views are written in the part of Spark's SQL that DuckDB shares. What differs is covered here:
-
-    in a view                                | Spark                        | DuckDB
-    -----------------------------------------|------------------------------|------------------------------------
-    named_struct('a', x, 'b', y)             | as it is                     | struct_pack("a" := x, "b" := y)
-    transform(list, x -> …), filter(…)       | as it is                     | list_transform(list, lambda x: …)
-    explode, collect_list, array_sort, …     | as it is                     | a macro of that name (`duckdb_macros`)
-    harmless(text, length), quoted(text)     | expanded                     | a macro
-    local_time(at): as the log writes it     | expanded                     | a macro
-    grep_escaped(text), for grep -E          | expanded                     | a macro
-    without_numbers(text): # for each        | expanded                     | a macro
-    list_sum(list), without nulls            | expanded                     | as it is
+Views are written in the part of Spark's SQL that DuckDB shares. Of the rest, `duckdb_sql` rewrites structs and functions of
+lists, and `duckdb_macros` gives DuckDB functions of Spark by their names. Functions of neither, such as `harmless(text, length)`
+and `local_time(at)`, are macros there too, and `spark_sql` expands them.
 """
 
 import re
