@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kafka_clientinfo.warehouse.progress import log
+from kafka_clientinfo.warehouse.stages import log
 
 
 class _Stages(logging.Handler):

@@ -140,19 +140,19 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
         sentences.append(f"Errors are without {OF_NORMAL_STARTS}.")
     if not rows:
         return replace(table, columns=columns), [nothing(scope, question.top)]
-    if (steps := timeline(scope, most)) is None:
+    if (axis := timeline(scope, most)) is None:
         return replace(table, columns=columns, rows=rows), sentences
-    series, draw = question.over_time(scope, steps, limit), marks()
-    logged, place = logged_steps(scope, steps), keys.index("cluster") if "cluster" in keys else None
+    series, draw = question.over_time(scope, axis, limit), marks()
+    logged, place = logged_steps(scope, axis), keys.index("cluster") if "cluster" in keys else None
 
     def line(row: tuple[Any, ...]) -> str:
         own = logged.get(None if place is None else row[place], set())
-        return draw.line(series.get(row[: len(keys)]) or [0] * steps.count, own)
+        return draw.line(series.get(row[: len(keys)]) or [0] * axis.count, own)
 
     rows = [(*row, line(row)) for row in rows]
     sentence = (
-        f"Over time: requests; a character is {steps.words}, from {steps.start:%Y-%m-%d %H:%M} to "
-        f"{steps.end:%Y-%m-%d %H:%M} UTC; the highest is the most of its row, {draw.none} is none, "
+        f"Over time: requests; a character is {axis.words}, from {axis.start:%Y-%m-%d %H:%M} to "
+        f"{axis.end:%Y-%m-%d %H:%M} UTC; the highest is the most of its row, {draw.none} is none, "
         "and a blank that not all requests were logged."
     )
     whole = table.whole | {"over time"}

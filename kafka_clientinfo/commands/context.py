@@ -23,7 +23,7 @@ from ..tables.types import sql_time
 from ..tables.views import ViewSettings, stored_tables
 from ..warehouse.address import check_before
 from ..warehouse.locks import is_at_work
-from ..warehouse.progress import log, say
+from ..warehouse.stages import log, say
 from ..warehouse.state import LEDGER, State, no_logs_of, require_state, unless_at_work
 from . import text_tables
 

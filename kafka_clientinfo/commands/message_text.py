@@ -37,7 +37,7 @@ from ..questions.queries import grouped
 from ..questions.trust import todays_release
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 from ..tables.spec import CLIENT
-from .message_steps import accepted_versions, has_no_library, of_any_library, steps, what_stops
+from .message_changes import accepted_versions, changes, has_no_library, of_any_library, what_stops
 from .output import Table, as_markdown, markdown_text
 from .ownership import OwnerImpact
 
@@ -251,9 +251,9 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for program, its_clients in _by_program(uses).items():
         for own in its_clients:
-            programs.setdefault((*program, tuple(steps(own, facts.target))), []).append(own)
+            programs.setdefault((*program, tuple(changes(own, facts.target))), []).append(own)
     headed = list(zip(_headings(list(programs.values())), programs.items(), strict=True))[:_MOST]
-    blocks = [_program(heading, clients, its_steps, facts) for heading, ((*_, its_steps), clients) in headed]
+    blocks = [_program(heading, clients, its_changes, facts) for heading, ((*_, its_changes), clients) in headed]
     more = len(programs) - len(blocks)
     all_clients = [[advised(use) for use in own] for clients in programs.values() for own in clients]
     unknown = [own for own in all_clients if has_no_library(own)]
@@ -289,7 +289,7 @@ def _headings(programs: Sequence[Sequence[Sequence[Mapping[str, Any]]]]) -> list
 
 
 def _program(
-    heading: str, clients: Sequence[Sequence[Mapping[str, Any]]], its_steps: Sequence[str], facts: Facts
+    heading: str, clients: Sequence[Sequence[Mapping[str, Any]]], its_changes: Sequence[str], facts: Facts
 ) -> str:
     """Return what to change in one program, and where it runs: clients with ids that differ by numbers or suffixes of pods only."""
     uses = [use for own in clients for use in own]
@@ -309,7 +309,7 @@ def _program(
     library = {text: None for use in uses if (text := probably(use))}
     lines = [
         heading,
-        f"- **Change:** {'; '.join(its_steps)}.",
+        f"- **Change:** {'; '.join(its_changes)}.",
         f"- **What stops:** {what_stops({use['api_name'] for use in uses})}",
         f"- **Library:** {_library(uses[0], list(library), named)}",
         f"- **Where:** hosts {_text(_hosts(set().union(*(use['all_hosts'] for use in uses))))}; {login}; cluster {cluster}",

@@ -30,7 +30,7 @@ from ..questions.presenter import counted
 from ..questions.refused import Refusals, refusals
 from ..questions.trust import info_logs, partly_logged, unseen_starts
 from ..releases.broker_releases import releases
-from ..warehouse.progress import log, say
+from ..warehouse.stages import log, say
 from . import activity, text_tables, upgrade
 from .context import SOMETHING_FOUND, Context, add_settings
 from .output import Table, add_formats, as_text, ask, folded, is_text, limit_of, show

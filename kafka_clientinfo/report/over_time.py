@@ -87,19 +87,19 @@ def connections_over_time(scope: Scope, cut: Buckets) -> tuple[Table, tuple[str,
 
 def requests_over_time(scope: Scope) -> tuple[Table, list[tuple[str, str]]]:
     """Return a table of requests per step of time, and captions and elements of plots; without rows if there are none."""
-    steps = timeline(scope, MOST)
-    if steps is None:
+    axis = timeline(scope, MOST)
+    if axis is None:
         return declared("requests_over_time", step="step"), []
-    start, width = int(steps.start.timestamp()) * 1_000_000, steps.minutes * 60_000_000
-    of_apis = Question("api").over_time(scope, steps)
+    start, width = int(axis.start.timestamp()) * 1_000_000, axis.minutes * 60_000_000
+    of_apis = Question("api").over_time(scope, axis)
     total = [sum(numbers) for numbers in zip(*of_apis.values(), strict=True)]
-    by_client = _most(_named_clients(Question("client").over_time(scope, steps, plots.SERIES)), total)
+    by_client = _most(_named_clients(Question("client").over_time(scope, axis, plots.SERIES)), total)
     by_api = _most(_by_api(of_apis), total)
     drawn = []
     for words, series in (("client id", by_client), ("API", by_api)):
-        caption = f"Requests by {words}, for each {steps.words}"
+        caption = f"Requests by {words}, for each {axis.words}"
         drawn.append((caption, plots.over_time(series, start, width, caption, "requests")))
-    return _filled(declared("requests_over_time", step=steps.words), by_client, start, width), drawn
+    return _filled(declared("requests_over_time", step=axis.words), by_client, start, width), drawn
 
 
 def _filled(table: Table, series: Series, start: int, width: int) -> Table:

@@ -39,7 +39,7 @@ from ..spark.arrow_rows import collect_by_name, relation_of
 from ..spark.features import cores, is_on_one_machine
 from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import OF_TABLE, table_spec
-from ..warehouse.progress import Stages, log, say
+from ..warehouse.stages import Stages, log, say
 from ..warehouse.staging import cache
 from ..warehouse.state import LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse

@@ -12,7 +12,7 @@ from typing import IO
 
 from ..errors import WarehouseError
 from .address import local_folder
-from .progress import say
+from .stages import say
 
 LOCK_NAME = ".kafka_clientinfo.lock"
 AT_WORK_NAME = ".kafka_clientinfo.at_work"

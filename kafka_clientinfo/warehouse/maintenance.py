@@ -21,8 +21,8 @@ from ..tables.dialects import spark_literal
 from . import ddl
 from .address import address_of, root_of
 from .judged_table import JUDGED
-from .progress import Stages
 from .retention import retain, retain_connections
+from .stages import Stages
 from .state import LEDGER, counted_rows, no_logs_of, read_state, require_state, time_text
 from .warehouse import Warehouse, opened
 

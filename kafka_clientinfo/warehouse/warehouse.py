@@ -29,9 +29,9 @@ from .claims import Claims
 from .creation import close_folder, make_schema, make_table
 from .judged_table import JUDGED, JudgedTable
 from .locks import exclusive
-from .progress import Stages
 from .reading import Reader
 from .repair import mend, migrate, refuse_damaged, take_back
+from .stages import Stages
 from .staging import Staging
 from .state import State, read_state
 from .table_log import clear

@@ -13,7 +13,7 @@ from kafka_clientinfo.commands import process
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.spark import session
-from kafka_clientinfo.warehouse.progress import log, say
+from kafka_clientinfo.warehouse.stages import log, say
 
 
 @pytest.mark.parametrize("is_there", [True, False], ids=["there", "removed by another program"])

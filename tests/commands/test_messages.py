@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.commands import message_steps, message_text, messages
+from kafka_clientinfo.commands import message_changes, message_text, messages
 from kafka_clientinfo.commands.message_text import Facts
 from kafka_clientinfo.commands.messages import TOKEN, Message
 from kafka_clientinfo.commands.ownership import OwnerImpact
@@ -234,8 +234,8 @@ def test_a_template_that_is_wrong_is_named(text: str | None, says: str, sent: Se
 def test_it_names_the_versions_that_a_release_takes() -> None:
     none = "none, because it does not have this API"
     taken = {"PRODUCE": "v3 to v12", "LEADER_AND_ISR": none, "API_999": none}
-    assert {api: message_steps.accepted_versions("4.0.1", api) for api in taken} == taken
-    assert message_steps.accepted_versions("0.10.0.1", "LIST_OFFSETS") == "v0"
+    assert {api: message_changes.accepted_versions("4.0.1", api) for api in taken} == taken
+    assert message_changes.accepted_versions("0.10.0.1", "LIST_OFFSETS") == "v0"
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_versions_that_a_release_refuses_though_it_has_them_are_not_named(
 ) -> None:
     answers = {(0, 5): "another reason", (1, 1): "version"} | {(0, version): "version" for version in refused}
     broker = Release("x", tried=True, apis={0: ApiRange(0, 5)}, refused=answers)
-    monkeypatch.setattr(message_steps, "release", lambda _: broker)
-    assert message_steps.accepted_versions("x", "PRODUCE") == taken
+    monkeypatch.setattr(message_changes, "release", lambda _: broker)
+    assert message_changes.accepted_versions("x", "PRODUCE") == taken
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

@@ -10,7 +10,7 @@ from kafka_clientinfo.commands import context, text_tables
 from kafka_clientinfo.commands.context import ProgressLine, progress_line
 from kafka_clientinfo.commands.text_tables import Grid
 from kafka_clientinfo.errors import ClientInfoError
-from kafka_clientinfo.warehouse.progress import log, say
+from kafka_clientinfo.warehouse.stages import log, say
 
 WIDE, ACCENT = "日本", "e\u0301"
 ADVICE = "upgrade to Apache Kafka's Java client 2.1 or later"

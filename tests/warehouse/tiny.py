@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, parse_spec, table_spec
-from kafka_clientinfo.warehouse.progress import Stages
+from kafka_clientinfo.warehouse.stages import Stages
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)

@@ -71,7 +71,7 @@ def what_stops(api_names: Collection[str | None]) -> str:
     return "; ".join(text for text, stops in parts if stops)
 
 
-def steps(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+def changes(own_uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
     """Return what to do about the refused uses of one client, in Markdown."""
     uses = [advised(use) for use in own_uses]
     held = {use["library"]: use for use in uses if use["raise_setting"] is not None}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands.message_steps import of_any_library, steps, what_stops
+from kafka_clientinfo.commands.message_changes import changes, of_any_library, what_stops
 from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.tables.spec import ADVICE
 
@@ -53,7 +53,7 @@ def behaving(last: str) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_the_step_of_a_client_without_a_name(use: dict[str, Any], step: str) -> None:
-    assert list(steps([use], "4.0.1")) == [step]
+    assert list(changes([use], "4.0.1")) == [step]
 
 
 @pytest.mark.parametrize(
