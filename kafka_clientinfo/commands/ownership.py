@@ -23,7 +23,7 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.filters import Scope
-from ..questions.impact import add_accepted_since, add_connections_of_api, judged
+from ..questions.impact import add_accepted_since, add_connections_of_api, uses_at
 from ..questions.probable import add_probable
 from ..questions.queries import grouped, same
 from ..questions.topics import topics_of_clients
@@ -187,9 +187,9 @@ class Ownership:
         )
         endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
         not_fine = tables.query(
-            f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, j.connections, "
+            f"{uses_at(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, j.connections, "
             f"{', '.join(f'j.{name}' for name in ADVICE)} "
-            f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE rank < {FINE}) AS j ON {same('u', 'j', (*CLIENT, *_API))} "
+            f"FROM chosen AS u JOIN (SELECT * FROM uses_at WHERE rank < {FINE}) AS j ON {same('u', 'j', (*CLIENT, *_API))} "
             f"ORDER BY rank, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
             filters.parameters,
         ).dicts()

@@ -233,7 +233,7 @@ class _Scan:
         document["problems"] = [asdict(problem) for problem in self._reading.problems]
         document["refused_already"] = self._refused.kinds
         if verdict is not None:
-            document["upgrade"] = asdict(verdict)
+            document["upgrade"] = verdict.document()
         show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
         if self._refused.kinds or (verdict is not None and verdict.breaks):
             return SOMETHING_FOUND
@@ -300,11 +300,16 @@ class _Scan:
         else:
             scope, newest = Scope(self._tables), list(releases())[-1]
             more = " --upgrade RELEASE says who, why and what to do."
-            sentence, fine = upgrade.at_release(scope, newest, self._refused, more)
+            sentence, doubts = upgrade.at_release(scope, newest, self._refused, more)
             below = folded(
                 "\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))])
             )
-            texts = [self._headline(), *upgrade.already_refused(self._refused.kinds, fine.beside), answered, below]
+            texts = [
+                self._headline(),
+                *upgrade.already_refused(self._refused.kinds, doubts.fine_beside_refused),
+                answered,
+                below,
+            ]
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:

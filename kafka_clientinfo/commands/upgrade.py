@@ -9,10 +9,10 @@ from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
 from ..questions.impact import (
     MARKS,
-    Fine,
+    Doubts,
     Impact,
+    count_clients,
     impact,
-    judged_clients,
     limits_of_messages,
 )
 from ..questions.losses import Lost, groups_of_clients, losses, lost_by_client
@@ -131,7 +131,7 @@ def execute(context: Context) -> int:
         of_topics = losses(scope, str(result.target))
         title = f"Topics that lose a producer or a consumer, Kafka {result.target}"
         by = Table(title, of_topics.names, of_topics.rows).first(limit_of(arguments))
-    document = vars(result) | ({f"by_{arguments.by}": by.dicts()} if by else {})
+    document = result.document() | ({f"by_{arguments.by}": by.dicts()} if by else {})
     parts = [by] if by else as_tables(result)
     show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by), *map(folded, done)]))
     return SOMETHING_FOUND if result.breaks else 0
@@ -176,11 +176,10 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
 def as_text(result: Impact, by: Table | None = None) -> str:
     """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
     parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
-    parts += already_refused(result.refused_already, result.fine_beside_refused)
+    parts += already_refused(result.refused_already, result.doubts.fine_beside_refused)
     if result.target is not None:
-        of_fine = (result.clients_refused_already, result.barely_seen, result.fine_beside_refused, result.is_only_info)
-        parts.append(folded(headline(result.target, result.clients, Fine(*of_fine, result.maybe_upgraded))))
-        if result.maybe_upgraded:
+        parts.append(folded(headline(result.target, result.clients, result.doubts)))
+        if result.doubts.maybe_upgraded:
             parts.append(folded(_UPGRADED))
         if by is not None:
             in_words = tuple(IN_WORDS.get(name, name) for name in by.columns)
@@ -206,7 +205,7 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
 
     Args:
         rows: `Refusals.kinds`.
-        fine_beside: see `Fine.beside`.
+        fine_beside: see `Doubts.fine_beside_refused`.
         limit: the largest number of rows.
     """
     if not rows:
@@ -249,29 +248,32 @@ def _named(client: Mapping[str, Any]) -> str:
     return f"{identity(client['client_id'])} ({client['requests']:,})"
 
 
-def headline(target: str, by_verdict: Mapping[str, int], fine: Fine) -> str:
-    """Return the sentence with the number of clients per verdict at a release; those of `fine.refused` are not among them."""
-    number = sum(by_verdict.values()) + fine.refused
-    by_words = verdicts(by_verdict, f"{by_verdict[REFUSED]:,}", fine.refused, fine.is_only_info)
+def headline(target: str, by_verdict: Mapping[str, int], doubts: Doubts) -> str:
+    """Return the sentence with the number of clients per verdict at a release; those refused already are not among them."""
+    number = sum(by_verdict.values()) + doubts.clients_refused_already
+    by_words = verdicts(by_verdict, f"{by_verdict[REFUSED]:,}", doubts.clients_refused_already, doubts.is_only_info)
     text = f"Kafka {target}: of {counted(number, 'client')} {by_words}"
     limits = (
-        (fine.barely_seen, "as far as seen (metadata and versions only)"),
-        (fine.beside, f"from {'a host' if fine.beside == 1 else 'hosts'} of which requests are refused already"),
+        (doubts.barely_seen, "as far as seen (metadata and versions only)"),
+        (
+            doubts.fine_beside_refused,
+            f"from {'a host' if doubts.fine_beside_refused == 1 else 'hosts'} of which requests are refused already",
+        ),
     )
     is_one = by_verdict[ACCEPTED] == 1
     parts = (words if is_one else f"{number:,} of them {words}" for number, words in limits if number)
-    if fine.maybe_upgraded:
-        text += f"; {fine.maybe_upgraded:,} of those that would break may be upgraded since"
-    others = f"; {OTHERS}." if fine.is_only_info and by_verdict[ACCEPTED] else "."
+    if doubts.maybe_upgraded:
+        text += f"; {doubts.maybe_upgraded:,} of those that would break may be upgraded since"
+    others = f"; {OTHERS}." if doubts.is_only_info and by_verdict[ACCEPTED] else "."
     return ", ".join([text, *parts]) + others
 
 
-def at_release(scope: Scope, release: str, refused: Refusals, more: str = "") -> tuple[str, Fine]:
-    """Return the headline for a measured release, and `more` if it judges anybody; and the numbers in it of those that are fine."""
-    clients, fine = judged_clients(scope, release, refused)
-    if not any(clients.values()) and not fine.refused:
-        return "No client can be judged by these logs.", fine
-    return headline(release, clients, fine) + more, fine
+def at_release(scope: Scope, release: str, refused: Refusals, more: str = "") -> tuple[str, Doubts]:
+    """Return the headline for a measured release, and `more` if it judges anybody; and how far its numbers hold."""
+    clients, doubts = count_clients(scope, release, refused)
+    if not any(clients.values()) and not doubts.clients_refused_already:
+        return "No client can be judged by these logs.", doubts
+    return headline(release, clients, doubts) + more, doubts
 
 
 def _section(result: Impact, verdict: str) -> Table:

@@ -11,7 +11,7 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.alarms import alarms, known_before, logs_of_brokers
 from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
-from ..questions.impact import judged_clients
+from ..questions.impact import count_clients
 from ..questions.presenter import REFUSED_ALREADY, counted
 from ..questions.refused import refusals
 from ..releases.broker_releases import ACCEPTED, REFUSED, other_release, release, releases
@@ -86,7 +86,7 @@ def execute(context: Context) -> int:
 
 def _first_run(scope: Scope, cluster: str, target: str) -> str:
     own = replace(scope, filters=Filters(cluster=cluster))
-    numbers, _ = judged_clients(own, target, refusals(own))
+    numbers, _ = count_clients(own, target, refusals(own))
     already = f"{counted(numbers[REFUSED], 'client')} would break at Kafka {target} already, as `kafka-clientinfo upgrade` says"
     return f"There is one run only of {safe(cluster)}: nothing to compare it with. {already}."
 
@@ -98,13 +98,16 @@ def _metrics(
     refused = refusals(scope)
     by_verdict = {}
     for name in clusters:
-        numbers, fine = judged_clients(replace(scope, filters=Filters(cluster=name)), target, refused)
-        numbers[ACCEPTED] -= fine.beside
-        if fine.is_only_info and not numbers[ACCEPTED]:
+        numbers, doubts = count_clients(replace(scope, filters=Filters(cluster=name)), target, refused)
+        numbers[ACCEPTED] -= doubts.fine_beside_refused
+        if doubts.is_only_info and not numbers[ACCEPTED]:
             del numbers[ACCEPTED]
-        numbers[REFUSED] -= fine.maybe_upgraded
-        numbers["maybe_upgraded"] = fine.maybe_upgraded
-        by_verdict[name] = numbers | {REFUSED_ALREADY: fine.refused, "maybe_refused_already": fine.beside}
+        numbers[REFUSED] -= doubts.maybe_upgraded
+        numbers["maybe_upgraded"] = doubts.maybe_upgraded
+        by_verdict[name] = numbers | {
+            REFUSED_ALREADY: doubts.clients_refused_already,
+            "maybe_refused_already": doubts.fine_beside_refused,
+        }
     yield from _gauge(
         "clients", "Clients by their worst verdict at the target; those that are fine are not logged at INFO.",
         [

@@ -30,6 +30,28 @@ MARKS = dict(zip(IN_WORDS, "X!?R.", strict=True))
 
 
 @dataclass
+class Doubts:
+    """How far the numbers of clients by verdict hold: clients that a release accepts, or refuses, but only by what they sent.
+
+    Attributes:
+        clients_refused_already: those with the verdict `REFUSED_ALREADY`: accepted, but brokers refuse other requests of theirs
+            already, so that they are not fine. The other numbers are without them.
+        barely_seen: those accepted that were seen to ask for metadata and versions only. Other requests of theirs may be in no log
+            that was read: a program had just begun, or its log was cut.
+        fine_beside_refused: those accepted from hosts with requests that are refused already, and of which the client is not
+            known. If the host is not known either, it may be any of the cluster's.
+        is_only_info: whether all logs are at INFO, so that others that are fine are not logged.
+        maybe_upgraded: those that the release refuses, but only by what they sent before `accepted_since`.
+    """
+
+    clients_refused_already: int = 0
+    barely_seen: int = 0
+    fine_beside_refused: int = 0
+    is_only_info: bool = False
+    maybe_upgraded: int = 0
+
+
+@dataclass
 class Impact:
     """The effect of a target release on the clients of a warehouse.
 
@@ -38,9 +60,7 @@ class Impact:
         breaks: whether a client would break (at the target, or at any release if there is no target), or is refused already.
         brokers: rows of the view `broker_releases`: what the brokers run today.
         refused_already: what brokers refuse already, see `Refusals.kinds`.
-        fine_beside_refused: number of clients that are fine at the target, or without one at any release, see `Fine.beside`.
         clients: number of clients per worst verdict, for the target; without those of `clients_refused_already`.
-        barely_seen: number of clients that are fine at the target, see `Fine.barely_seen`.
         rows: what is not accepted at the target, one row per client, API and version; the worst first, then the most used.
             Columns with `probable_` in front, and candidate_software, are about clients without a name, see `probable.add_probable`.
             connections_of_api: see `add_connections_of_api`. accepted_since: see `add_accepted_since`.
@@ -50,18 +70,14 @@ class Impact:
         matrix: per client that is not fine at every release: its columns and `marks`, one character per release.
         matrix_clients: number of such clients, before a limit applies.
         cannot_tell: sentences about what the log, or the reference data, do not show.
-        clients_refused_already: number of clients with the verdict `REFUSED_ALREADY` at the target.
         refused_senders: who sent what is refused already, see `Refusals.senders`.
-        is_only_info: see `Fine.is_only_info`.
-        maybe_upgraded: see `Fine.maybe_upgraded`.
+        doubts: how far these numbers of clients hold at the target; without one, `fine_beside_refused` is of all releases.
     """
 
     target: str | None
     breaks: bool = False
     brokers: list[dict[str, Any]] = field(default_factory=list)
     refused_already: list[dict[str, Any]] = field(default_factory=list)
-    fine_beside_refused: int = 0
-    barely_seen: int = 0
     clients: dict[str, int] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     found: dict[str, int] = field(default_factory=dict)
@@ -70,36 +86,17 @@ class Impact:
     matrix: list[dict[str, Any]] = field(default_factory=list)
     matrix_clients: int = 0
     cannot_tell: list[str] = field(default_factory=list)
-    clients_refused_already: int = 0
     refused_senders: list[dict[str, Any]] = field(default_factory=list)
-    is_only_info: bool = False
-    maybe_upgraded: int = 0
+    doubts: Doubts = field(default_factory=Doubts)
 
     @property
     def refusals(self) -> Refusals:
         """What brokers refuse already, with who sent it."""
         return Refusals(self.refused_already, self.refused_senders)
 
-
-@dataclass
-class Fine:
-    """The clients that a release accepts, by what they sent.
-
-    Attributes:
-        refused: those with requests that are refused already, so that they are not fine. The other numbers are without them.
-        barely_seen: those that were seen to ask for metadata and versions only. Other requests of theirs may be in no log that
-            was read: a program had just begun, or its log was cut.
-        beside: those from hosts with requests that are refused already, and of which the client is not known. If the host is
-            not known either, it may be any of the cluster's.
-        is_only_info: whether all logs are at INFO, so that others that are fine are not logged.
-        maybe_upgraded: those that the release refuses, but only by what they sent before `accepted_since`.
-    """
-
-    refused: int = 0
-    barely_seen: int = 0
-    beside: int = 0
-    is_only_info: bool = False
-    maybe_upgraded: int = 0
+    def document(self) -> dict[str, Any]:
+        """Return what `--json` prints, with the doubts beside the numbers."""
+        return {name: value for name, value in vars(self).items() if name != "doubts"} | vars(self.doubts)
 
 
 def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
@@ -151,11 +148,11 @@ def verdict_reason(target: str) -> str:
     return f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
 
 
-def judged(target: str) -> str:
-    """Begin a query: `judged` is `upgrade_impact` with `rank`, its index in `WORST_FIRST`, and the reason."""
+def uses_at(target: str) -> str:
+    """Begin a query: `uses_at` is `upgrade_impact` with `rank`, its index in `WORST_FIRST`, and the reason."""
     quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
     return (
-        f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS rank, {verdict_reason(quoted)} AS reason, "
+        f"WITH uses_at AS (SELECT {columns}, {verdict_rank(quoted)} AS rank, {verdict_reason(quoted)} AS reason, "
         f"deprecated_by[{quoted}] AS refused_from, {', '.join(f'{name}[{quoted}] AS {name}' for name in ADVICE)} "
         "FROM {upgrade_impact} AS i) "
     )
@@ -163,52 +160,49 @@ def judged(target: str) -> str:
 
 def clients_by_verdict(scope: Scope, target: str) -> dict[str, int]:
     """Return the number of clients per worst verdict at a measured release."""
-    worst = f"SELECT min(rank) AS rank FROM judged GROUP BY {', '.join(CLIENT)}"
-    counts = scope.query(f"{judged(target)}SELECT rank, count(*) AS clients FROM ({worst}) AS worst GROUP BY rank")
+    worst = f"SELECT min(rank) AS rank FROM uses_at GROUP BY {', '.join(CLIENT)}"
+    counts = scope.query(f"{uses_at(target)}SELECT rank, count(*) AS clients FROM ({worst}) AS worst GROUP BY rank")
     return dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
 
 
-def fine_clients(scope: Scope, target: str, refused: Refusals) -> Fine:
+def doubts(scope: Scope, target: str, refused: Refusals) -> Doubts:
     """Return how many of the clients that a measured release accepts may not be fine."""
     client = ", ".join(CLIENT)
     little = f"bool_and(api_name IN {_SAYS_LITTLE})"
     if not refused.senders:
-        seen = f"SELECT {client} FROM judged GROUP BY {client} HAVING min(rank) = {FINE} AND {little}"
-        ((number,),) = scope.query(f"{judged(target)}SELECT count(*) FROM ({seen}) AS s")
-        return Fine(barely_seen=int(number))
+        seen = f"SELECT {client} FROM uses_at GROUP BY {client} HAVING min(rank) = {FINE} AND {little}"
+        ((number,),) = scope.query(f"{uses_at(target)}SELECT count(*) FROM ({seen}) AS s")
+        return Doubts(barely_seen=int(number))
     accepted = scope.query(
-        f"{judged(target)}SELECT {client}, {little}, flatten(collect_list(host_list)) FROM judged GROUP BY {client} "
+        f"{uses_at(target)}SELECT {client}, {little}, flatten(collect_list(host_list)) FROM uses_at GROUP BY {client} "
         f"HAVING min(rank) = {FINE}"
     )
-    fine = Fine()
+    result = Doubts()
     for *own, says_little, listed in accepted:
         if tuple(own) in refused.clients:
-            fine.refused += 1
+            result.clients_refused_already += 1
         else:
-            fine.barely_seen += says_little
-            fine.beside += refused.may_be_of(own[0], listed)
-    return fine
+            result.barely_seen += says_little
+            result.fine_beside_refused += refused.may_be_of(own[0], listed)
+    return result
 
 
-def judged_clients(scope: Scope, target: str, refused: Refusals) -> tuple[dict[str, int], Fine]:
-    """Return the number of clients per worst verdict at a measured release, without those of `Fine.refused`, and `Fine`."""
-    clients, fine = clients_by_verdict(scope, target), fine_clients(scope, target, refused)
-    clients[ACCEPTED] -= fine.refused
-    fine.is_only_info = is_only_info(scope)
+def count_clients(scope: Scope, target: str, refused: Refusals) -> tuple[dict[str, int], Doubts]:
+    """Return the number of clients per worst verdict at a measured release, without those refused already, and `Doubts`."""
+    clients, limits = clients_by_verdict(scope, target), doubts(scope, target, refused)
+    clients[ACCEPTED] -= limits.clients_refused_already
+    limits.is_only_info = is_only_info(scope)
     if clients[REFUSED] and (since := accepted_since(scope.tables, target)):
-        refusing = scope.query(f"{judged(target)}SELECT DISTINCT {', '.join(CLIENT)} FROM judged WHERE rank = 0")
-        fine.maybe_upgraded = sum(tuple(client[: len(_PROGRAM)]) in since for client in refusing)
-    return clients, fine
+        refusing = scope.query(f"{uses_at(target)}SELECT DISTINCT {', '.join(CLIENT)} FROM uses_at WHERE rank = 0")
+        limits.maybe_upgraded = sum(tuple(client[: len(_PROGRAM)]) in since for client in refusing)
+    return clients, limits
 
 
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
-    rows, client = judged(target), ", ".join(CLIENT)
-    result.clients, fine = judged_clients(scope, target, result.refusals)
-    result.clients_refused_already, result.barely_seen = fine.refused, fine.barely_seen
-    result.fine_beside_refused, result.is_only_info = fine.beside, fine.is_only_info
-    result.maybe_upgraded = fine.maybe_upgraded
+    rows, client = uses_at(target), ", ".join(CLIENT)
+    result.clients, result.doubts = count_clients(scope, target, result.refusals)
     counts = scope.query(
-        f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
+        f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM uses_at WHERE rank < {FINE} "
         "GROUP BY rank, reason ORDER BY rank, most DESC, reason"
     )
     for rank, _, number, _ in counts:
@@ -218,7 +212,7 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     few = f" WHERE number <= {limit}" if limit else ""
     shown = scope.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY rank ORDER BY {order}) AS number "
-        f"FROM judged WHERE rank < {FINE}) SELECT {', '.join(_ROW)}, rank AS verdict, reason, refused_from, library, "
+        f"FROM uses_at WHERE rank < {FINE}) SELECT {', '.join(_ROW)}, rank AS verdict, reason, refused_from, library, "
         f"{', '.join(ADVICE)} FROM numbered{few} ORDER BY rank, {order}"
     )
     for row in shown.dicts():
@@ -257,8 +251,8 @@ def accepted_since(tables: Tables, target: str) -> dict[tuple[Any, ...], datetim
     key = ", ".join(f"r.{name}" for name in _PROGRAM)
     ends = dict(tables.query("SELECT cluster, max(last_at) FROM {api_usage} AS u GROUP BY cluster").rows)
     rows = tables.query(
-        f"{judged(target)}, refused AS (SELECT DISTINCT {', '.join(_PROGRAM)}, api_name, max(last_seen) OVER (PARTITION BY "
-        f"{', '.join(_PROGRAM)}) AS until FROM judged WHERE rank = 0) "
+        f"{uses_at(target)}, refused AS (SELECT DISTINCT {', '.join(_PROGRAM)}, api_name, max(last_seen) OVER (PARTITION BY "
+        f"{', '.join(_PROGRAM)}) AS until FROM uses_at WHERE rank = 0) "
         f"SELECT {key}, r.until, min(u.opened_at) FROM refused AS r LEFT JOIN (SELECT * FROM {{api_usage}} AS a WHERE role = 'client') "
         f"AS u ON {same('u', 'r', (*_PROGRAM, 'api_name'))} AND u.opened_at > r.until GROUP BY {key}, r.api_name, r.until"
     )
@@ -287,35 +281,35 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     text = "".join(MARKS[verdict] for verdict in WORST_FIRST)
     marks = ", ".join(f"substr('{text}', r{number} + 1, 1)" for number in range(len(names)))
     breaks = " + ".join(f"CASE WHEN r{number} = 0 THEN 1 ELSE 0 END" for number in range(len(names)))
-    judged_rows = scope.query(
-        f"WITH judged AS (SELECT {client}, flatten(collect_list(host_list)) AS listed, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
-        f"SELECT {client}, concat({marks}) AS marks, listed FROM judged ORDER BY {breaks} DESC, {client}"
+    marked_clients = scope.query(
+        f"WITH marked AS (SELECT {client}, flatten(collect_list(host_list)) AS listed, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
+        f"SELECT {client}, concat({marks}) AS marks, listed FROM marked ORDER BY {breaks} DESC, {client}"
     )
     rows = []
-    for *own, marked, listed in judged_rows:
+    for *own, marked, listed in marked_clients:
         if tuple(own) in refused.clients:
             marked = marked.replace(MARKS[ACCEPTED], MARKS[REFUSED_ALREADY])
         elif result.target is None and MARKS[ACCEPTED] in marked:
-            result.fine_beside_refused += refused.may_be_of(own[0], listed)
+            result.doubts.fine_beside_refused += refused.may_be_of(own[0], listed)
         rows.append((*own, marked))
     for number, name in enumerate(names):
         counts = Counter(row[-1][number] for row in rows)
         result.by_release[name] = {verdict: counts[MARKS[verdict]] for verdict in (*VERDICTS, REFUSED_ALREADY)}
     not_fine = [row for row in rows if row[-1].strip(MARKS[ACCEPTED])]
-    result.matrix = Rows(judged_rows.names[:-1], not_fine[: limit or None]).dicts()
+    result.matrix = Rows(marked_clients.names[:-1], not_fine[: limit or None]).dicts()
     result.matrix_clients = len(not_fine)
 
 
 def limits_of_messages(scope: Scope) -> dict[str, list[str]]:
     """Return by cluster over which time and of which brokers the logs are, and whom they may miss: what owners need."""
     limits = {}
-    for (cluster,), brokers in grouped(_judged_brokers(of_logs(scope)), ("cluster",)).items():
+    for (cluster,), brokers in grouped(_logged_brokers(of_logs(scope)), ("cluster",)).items():
         own = Scope(scope.tables, Filters(scope.filters.since, scope.filters.until, cluster))
         limits[cluster] = [*_of_which_logs(own, brokers), *filter(None, (info_logs(own), partly_logged(own)))]
     return limits
 
 
-def _judged_brokers(scope: Scope) -> list[dict[str, Any]]:
+def _logged_brokers(scope: Scope) -> list[dict[str, Any]]:
     """Return the brokers with requests in the asked time, and the first and last time of theirs in it."""
     rows = scope.query(
         "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at "
@@ -343,8 +337,8 @@ def _of_which_logs(scope: Scope, brokers: Sequence[dict[str, Any]]) -> list[str]
 
 def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     tables, logs = scope.tables, of_logs(scope)
-    brokers = _judged_brokers(logs)
-    if not result.refused_already and not _judged_brokers(of_cluster(scope)):
+    brokers = _logged_brokers(logs)
+    if not result.refused_already and not _logged_brokers(of_cluster(scope)):
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
     if not brokers:
         of_time = " of the time that was asked for" if logs != of_cluster(scope) else ""

@@ -20,7 +20,7 @@ from ..logs.apis import TOPIC_OPERATIONS
 from ..releases.broker_releases import REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .filters import Scope
-from .impact import judged
+from .impact import uses_at
 from .queries import Rows, grouped, same
 from .topics import BY_CLIENT, TOPIC
 
@@ -34,7 +34,7 @@ _OPERATIONS = "CASE api_key {} END".format(
 _COUNTS = ("begun", "begun_that_break", "ended", "ended_that_break")
 _VERDICTS = f"""
 refused_uses AS (
-  SELECT DISTINCT {_CLIENT}, {", ".join(_USE)} FROM judged WHERE rank = {WORST_FIRST.index(REFUSED)}
+  SELECT DISTINCT {_CLIENT}, {", ".join(_USE)} FROM uses_at WHERE rank = {WORST_FIRST.index(REFUSED)}
 ),
 breaking_clients AS (
   SELECT DISTINCT {_CLIENT} FROM refused_uses
@@ -135,7 +135,7 @@ def losses(scope: Scope, target: str) -> Rows:
         f"FROM verdicts WHERE operation IN ('produce', 'fetch', 'commit') GROUP BY {_CLIENT}, name HAVING bool_or(breaks OR may_break)"
     )
     return scope.query(
-        f"{judged(target)}, {_VERDICTS}, lost AS ({of_client}) SELECT c.cluster, c.topic, "
+        f"{uses_at(target)}, {_VERDICTS}, lost AS ({of_client}) SELECT c.cluster, c.topic, "
         "count(CASE WHEN l.produce_breaks THEN c.produce_requests END) AS producers_that_break, count(c.produce_requests) AS producers, "
         "count(CASE WHEN l.consume_breaks THEN coalesce(c.fetch_requests, c.commit_requests) END) AS consumers_that_break, "
         "count(coalesce(c.fetch_requests, c.commit_requests)) AS consumers, "
@@ -162,7 +162,7 @@ def groups_of_clients(scope: Scope) -> NamesByClient:
 
 def lost_by_client(scope: Scope, target: str) -> Lost:
     rows = scope.query(
-        f"{judged(target)}, {_VERDICTS} SELECT {_CLIENT}, operation = 'group' AS is_group, name, bool_or(breaks) AS breaks FROM verdicts "
+        f"{uses_at(target)}, {_VERDICTS} SELECT {_CLIENT}, operation = 'group' AS is_group, name, bool_or(breaks) AS breaks FROM verdicts "
         f"WHERE breaks OR may_break GROUP BY {_CLIENT}, operation = 'group', name ORDER BY name"
     ).dicts()
 

@@ -100,7 +100,7 @@ class _Contents:
         self.words = {
             "target": self.target,
             "breaking": f"{breaking:,}" if breaking else "None",
-            "clients": counted(sum(verdict.clients.values()) + verdict.clients_refused_already, "client"),
+            "clients": counted(sum(verdict.clients.values()) + verdict.doubts.clients_refused_already, "client"),
             "connections": f"{self.connections:,}",
             "observed": "all" if observed == self.connections else f"{observed:,}",
             "brokers": counted(self.brokers, "broker") + (f" of {clusters:,} clusters" if clusters > 1 else ""),
@@ -115,7 +115,7 @@ class _Contents:
             self._activity(),
             self._software(),
             self._over_time(),
-            *([] if self.verdict.is_only_info else [self._misbehaviour()]),
+            *([] if self.verdict.doubts.is_only_info else [self._misbehaviour()]),
             self._unknown(),
             self._logs(),
             self._who_connects(),
@@ -149,7 +149,7 @@ class _Contents:
         data = declarations()["sections"][name]
         texts = {text: data[text].format(**self.words) for text in ("title", "question")}
         section = Section(name=name, **(data | texts | attributes))
-        if self.verdict.is_only_info:
+        if self.verdict.doubts.is_only_info:
             section = replace(
                 section,
                 tables=[table for table in section.tables if table not in _NOT_AT_INFO],
@@ -187,13 +187,13 @@ class _Contents:
         words = dict(IN_WORDS)
         if limits := _limits_of_fine(self.verdict):
             words[ACCEPTED] += " as far as seen"
-        numbers_of_clients = self.verdict.clients | {REFUSED_ALREADY: self.verdict.clients_refused_already}
+        numbers_of_clients = self.verdict.clients | {REFUSED_ALREADY: self.verdict.doubts.clients_refused_already}
         if not self.verdict.refused_already:
             del words[REFUSED_ALREADY]
         else:
             tables.insert(0, _refused(self.verdict))
         figures = [(f"{numbers_of_clients[name]:,}", text) for name, text in words.items()]
-        if self.verdict.is_only_info:  # clients that are fine stand last
+        if self.verdict.doubts.is_only_info:  # clients that are fine stand last
             fine = numbers_of_clients[ACCEPTED]
             figures[-1] = (f"{fine:,}", f"{words[ACCEPTED]}; {OTHERS}") if fine else (NONE, OTHERS)
         return self._section(
@@ -250,7 +250,7 @@ class _Contents:
 
     def _logs(self) -> Section:
         notes = [*declarations()["sections"]["what_the_log_shows"]["notes"], *filter(None, [missing_hours(self.scope)])]
-        if self.verdict.is_only_info:
+        if self.verdict.doubts.is_only_info:
             notes.append(
                 "At INFO, violations, rebalances, unused topics and bytes a day are not logged, so that this page has none of them."
             )
@@ -342,12 +342,12 @@ def _limits_of_fine(verdict: Impact) -> list[str]:
         requests = counted(sum(row["requests"] for row in verdict.refused_already), "request")
         notes.append(
             f"Brokers refused {requests} in the last day of the logs already (view refused_requests): of "
-            f"{counted(verdict.clients_refused_already, 'client')} that would count as fine by other requests. Clients from hosts of "
-            f"refused requests that name no client, and that count as fine: {verdict.fine_beside_refused:,}."
+            f"{counted(verdict.doubts.clients_refused_already, 'client')} that would count as fine by other requests. Clients from hosts of "
+            f"refused requests that name no client, and that count as fine: {verdict.doubts.fine_beside_refused:,}."
         )
-    if verdict.barely_seen:
+    if verdict.doubts.barely_seen:
         notes.append(
-            f"Of the clients that are fine, {verdict.barely_seen:,} were seen with requests for metadata and versions only."
+            f"Of the clients that are fine, {verdict.doubts.barely_seen:,} were seen with requests for metadata and versions only."
         )
     return notes
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.commands.upgrade import headline
-from kafka_clientinfo.questions.impact import Fine
+from kafka_clientinfo.questions.impact import Doubts
 from kafka_clientinfo.releases.broker_releases import VERDICTS
 from tests.commands.fleet_on_disk import fleet, use
 
@@ -21,14 +21,14 @@ USES = (
 @pytest.mark.parametrize(
     ("fine", "limits", "ends"),
     [
-        (0, Fine(), "0 are fine."),
-        (1, Fine(0, 1, 1), "1 is fine, as far as seen (metadata and versions only), from a host of which requests are refused already."),
-        (3, Fine(0, 1, 2), "3 are fine, 1 of them as far as seen (metadata and versions only), 2 of them from hosts of which requests are "
+        (0, Doubts(), "0 are fine."),
+        (1, Doubts(0, 1, 1), "1 is fine, as far as seen (metadata and versions only), from a host of which requests are refused already."),
+        (3, Doubts(0, 1, 2), "3 are fine, 1 of them as far as seen (metadata and versions only), 2 of them from hosts of which requests are "
          "refused already."),
-        (3, Fine(1), "1 has requests that are refused already; 3 are fine."),
+        (3, Doubts(1), "1 has requests that are refused already; 3 are fine."),
     ],
 )  # fmt: skip
-def test_the_headline_says_how_far_clients_are_fine(fine: int, limits: Fine, ends: str) -> None:
+def test_the_headline_says_how_far_clients_are_fine(fine: int, limits: Doubts, ends: str) -> None:
     counts = dict.fromkeys(VERDICTS, 0) | {"accepted": fine}
     assert headline("4.0.1", counts, limits).endswith(f"cannot be judged; {ends}")
 

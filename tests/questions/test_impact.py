@@ -12,7 +12,7 @@ import pytest
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.impact import Impact, clients_by_verdict, fine_clients, impact, limits_of_messages
+from kafka_clientinfo.questions.impact import Impact, clients_by_verdict, doubts, impact, limits_of_messages
 from kafka_clientinfo.questions.refused import Refusals, refusals
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.builders import json_record
@@ -95,7 +95,7 @@ def test_a_client_that_went_on_without_refused_requests_may_be_upgraded(
     number: int, later: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     result = impact(scope_of(fleet(tmp_path / "w", [REFUSED_USE, *later])), TARGET)
-    assert (result.clients["refused"], result.maybe_upgraded) == (1, number)
+    assert (result.clients["refused"], result.doubts.maybe_upgraded) == (1, number)
     since = {row["accepted_since"] for row in result.rows}
     assert since == ({DAY + timedelta(days=2, hours=1, seconds=1)} if number else {None})
     assert result.breaks
@@ -138,7 +138,7 @@ def test_what_brokers_refuse_already_comes_first_and_counts(of_4_4: Scope, found
     """The request log of 4.4.0 has no Produce v2, on which the broker closes the connection; its server.log has."""
     assert {(row["api_name"], row["api_version"]) for row in found.refused_already} == {("PRODUCE", 0), ("PRODUCE", 2)}
     assert found.breaks
-    assert 0 < found.barely_seen < found.clients["accepted"]
+    assert 0 < found.doubts.barely_seen < found.clients["accepted"]
     for filters in (Filters(client="nobody at all"), Filters(client="consumer-1"), Filters(until=at(-86_400))):
         assert refusals(replace(of_4_4, filters=filters)) == Refusals()
 
@@ -146,7 +146,7 @@ def test_what_brokers_refuse_already_comes_first_and_counts(of_4_4: Scope, found
 def test_a_client_is_not_fine_if_its_connections_end_with_a_refused_request(of_4_4: Scope, found: Impact) -> None:
     senders = {(row["client_id"], row["requests"], row["is_known"]) for row in found.refused_senders}
     assert senders == {("producer-1", 2, True), ("oldprod", 1, True)}
-    assert (found.clients_refused_already, found.fine_beside_refused) == (2, 0)
+    assert (found.doubts.clients_refused_already, found.doubts.fine_beside_refused) == (2, 0)
     counts = clients_by_verdict(of_4_4, TARGET)
     assert found.clients == counts | {"accepted": counts["accepted"] - 2}
     names = [[one["client_id"] for one in row["named_clients"]] for row in found.refused_already]
@@ -170,7 +170,7 @@ def test_a_filter_on_clients_leaves_out_what_is_refused_of_others(of_4_4: Scope)
 
 
 def test_any_client_may_be_refused_where_neither_client_nor_host_is_known(of_4_4: Scope, found: Impact) -> None:
-    (known, *_), accepted = found.refused_senders, found.clients["accepted"] + found.clients_refused_already
+    (known, *_), accepted = found.refused_senders, found.clients["accepted"] + found.doubts.clients_refused_already
     of_host = dict.fromkeys(CLIENT) | {
         "cluster": known["cluster"],
         "remote_host": known["remote_host"],
@@ -183,8 +183,8 @@ def test_any_client_may_be_refused_where_neither_client_nor_host_is_known(of_4_4
         ([known, of_host], (1, accepted - 1)),
         ([], (0, 0)),
     ):
-        limits = fine_clients(of_4_4, TARGET, Refusals(senders=senders))
-        assert (limits.refused, limits.beside) == fine
+        limits = doubts(of_4_4, TARGET, Refusals(senders=senders))
+        assert (limits.clients_refused_already, limits.fine_beside_refused) == fine
 
 
 STARTED = b"[2026-11-21 02:45:09,935] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\n"

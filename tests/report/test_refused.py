@@ -26,7 +26,7 @@ def test_clients_may_only_look_fine(hostile_warehouse: Path, verdict: Impact, pa
     refused = {"cluster": "c", "broker": "b", "remote_host": "h", "api_name": "FETCH", "last_at": at(4)}
     refused |= {"client_ids": ["", "<b>"], "named_requests": 1, "named_clients": NAMED}
     verdict.refused_already = [refused | {"api_version": version, "requests": version} for version in (2, 1)]
-    verdict.fine_beside_refused, verdict.barely_seen, verdict.clients_refused_already = 1, 5, 3
+    verdict.doubts.fine_beside_refused, verdict.doubts.barely_seen, verdict.doubts.clients_refused_already = 1, 5, 3
     with_notes = report_of(scope_of(hostile_warehouse), verdict)
     last = int(at(4).timestamp())
     assert data_of(with_notes)["tables"]["refused"]["rows"] == [
@@ -46,7 +46,7 @@ def test_clients_may_only_look_fine(hostile_warehouse: Path, verdict: Impact, pa
 @pytest.mark.parametrize("fine", [None, 0])
 def test_not_logged_is_no_green_zero(hostile_warehouse: Path, verdict: Impact, page: str, fine: int | None) -> None:
     assert "not logged</dt>" not in page
-    verdict.is_only_info = True
+    verdict.doubts.is_only_info = True
     if fine is not None:
         verdict.clients["accepted"] = fine
     shown = f"<dd>{verdict.clients['accepted']:,}</dd><dt>fine; others are not logged</dt>"

@@ -13,7 +13,7 @@ from kafka_clientinfo.concerns.activity.client_activity_parts import BOUNDS, NAM
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.filters import Filters, Scope
-from kafka_clientinfo.questions.impact import fine_clients
+from kafka_clientinfo.questions.impact import doubts
 from kafka_clientinfo.questions.losses import losses, lost_by_client
 from kafka_clientinfo.questions.presenter import without_numbers
 from kafka_clientinfo.questions.refused import refusals
@@ -104,7 +104,7 @@ def test_what_breaks_and_what_is_refused_are_the_same_on_both_engines(engines: E
     for filters in (Filters(), Filters(client="oldprod")):
         of_spark, of_duckdb = (refusals(Scope(tables, filters)) for tables in engines)
         assert of_spark == of_duckdb
-        assert fine_clients(by_spark, "4.0.1", of_spark) == fine_clients(by_duckdb, "4.0.1", of_duckdb)
+        assert doubts(by_spark, "4.0.1", of_spark) == doubts(by_duckdb, "4.0.1", of_duckdb)
 
 
 def test_spark_finds_all_that_a_view_names(spark: Any) -> None:
