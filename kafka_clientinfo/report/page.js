@@ -105,6 +105,7 @@ function compare(one, other, kind) {
 // A table with search, filters, sorting and pages; it calls `shown` with the rows of the current page.
 class DataTable {
   constructor(name, spec, slot, shown) {
+    slot.replaceChildren();
     Object.assign(this, { name, slot, shown, columns: spec.columns, caption: spec.caption, cut: spec.cut });
     this.rows = spec.rows.map((values, index) => ({ values, index }));
     this.first = 0;

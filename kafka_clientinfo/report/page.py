@@ -8,10 +8,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
+
+from .table import TIMES
 
 NONE = "–"
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -43,6 +46,10 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
+    """Return the whole page; its script reads `data` and shows values of it as text only.
+
+    The open tables of the first section are in the page as HTML too, for readers that run no script, such as mail programs and wikis.
+    """
     style, script = _file("page.css"), _file("page.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -53,7 +60,7 @@ def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str
         "title": escape(title),
         "style": style,
         "links": links,
-        "sections": "\n".join(_section(s, "h1" if s is sections[0] else "h2") for s in sections),
+        "sections": "\n".join(_section(s, "h1" if s is sections[0] else "h2", data["tables"]) for s in sections),
         "footer": escape(footer),
         "data": embedded(data),
         "script": script,
@@ -66,7 +73,7 @@ def embedded(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
 
 
-def _section(section: Section, level: str) -> str:
+def _section(section: Section, level: str, tables: Mapping[str, Any]) -> str:
     name = escape(section.name)
     parts = [f'<section id="{name}" aria-labelledby="{name}-title">']
     parts.append(f'<{level} id="{name}-title">{escape(section.title)}</{level}>')
@@ -80,13 +87,37 @@ def _section(section: Section, level: str) -> str:
         )
         parts.append(f'<dl class="figures">{items}</dl>')
     parts += [_plot(*plot) for plot in section.plots]
-    parts += [f'<div class="slot" data-table="{escape(table)}"></div>' for table in section.tables]
+    for table in section.tables:
+        rows = _table(tables[table]) if level == "h1" else ""
+        parts.append(f'<div class="slot" data-table="{escape(table)}">{rows}</div>')
     for table, summary in section.collapsed.items():
         slot = f'<div class="slot" data-table="{escape(table)}"></div>'
         parts.append(f'<details class="more"><summary>{escape(summary)}</summary>{slot}</details>')
     if section.notes:
         parts.append(f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in section.notes)}</ul>')
     return "".join([*parts, "</details>" if section.closed else "", "</section>"])
+
+
+def _table(spec: Mapping[str, Any]) -> str:
+    """Return a table of the page's data, which the script replaces."""
+    columns = spec["columns"]
+    head = "".join(f'<th scope="col">{escape(column["label"])}</th>' for column in columns)
+    cells = (
+        [_cell(*one) for one in zip(row, (column["kind"] for column in columns), strict=False)] for row in spec["rows"]
+    )
+    rows = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
+    cut = f'<p class="cut">{escape(spec["cut"])}</p>' if spec["cut"] else ""
+    return f"<table><caption>{escape(spec['caption'])}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{cut}"
+
+
+def _cell(value: Any, kind: str) -> str:
+    if value is None or value in ("", []):
+        return NONE
+    if kind in TIMES:
+        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M}"
+    if isinstance(value, list):
+        return "<br>".join(map(escape, value))
+    return f"{value:,}" if isinstance(value, int) else escape(str(value))
 
 
 def _plot(caption: str, svg: str) -> str:

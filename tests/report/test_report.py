@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,18 @@ def test_a_part_without_a_client_has_no_report(hostile_warehouse: Path) -> None:
 def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
     around = re.sub(r'<script type="application/json" id="data">.*?</script>', "", page, flags=re.DOTALL)
     outside = re.sub(r"<svg.*?</svg>", "", around, flags=re.DOTALL)
+    outside = re.sub(r"<table>.*?</table>", "", outside, flags=re.DOTALL)
     assert not [text for text in ("owned", "img src", "DROP TABLE", "7*7", "calc") if text in outside]
     assert not [text for text in ("<script>document", "<img") if text in around]
+
+
+def test_who_breaks_is_readable_without_the_script(page: str, data: dict[str, Any]) -> None:
+    (text,) = re.findall(r'<div class="slot" data-table="who_breaks"><table>.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
+    rows = [re.findall(r"<td>(.*?)</td>", row, re.DOTALL) for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)]
+    shown = [[unescape(cell) for cell in row[:2]] for row in rows]
+    assert shown == [row[:2] for row in data["tables"]["who_breaks"]["rows"]] != []
+    assert page.count("<table>") == 1
+    assert not set(re.findall(r"</?(\w+)", text)) - {"tr", "td", "br"}
 
 
 def test_nothing_is_loaded_and_the_policy_names_what_runs(page: str) -> None:
