@@ -13,6 +13,7 @@ from typing import Any
 from ..logs.connection import MASKED_IDS
 from ..printable import few, safe
 from .filters import Filters, Scope
+from .presenter import counted
 from .queries import grouped
 
 _NAMED = 50
@@ -161,12 +162,10 @@ def _incomplete(scope: Scope) -> str | None:
         is_unjudged = not row["whole_periods"] and row["covered_from"] is not None
         part = timedelta.max if is_unjudged else (end - begin) / _PART
         if any(_is_hole(later - earlier, part) for earlier, later in zip(ends, begins, strict=True)):
-            texts = [f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}" for begin, end in whole[:_NAMES]]
-            when = (
-                f"complete only from {' and from '.join(texts)}{' …' if len(whole) > _NAMES else ''}"
-                if texts
-                else "at no time complete"
-            )
+            when = "at no time complete"
+            if whole:
+                more = f" and in {counted(len(whole) - 1, 'more period')}" if len(whole) > 1 else ""
+                when = f"complete only from {whole[0][0]:%Y-%m-%d %H:%M:%S} to {whole[0][1]:%Y-%m-%d %H:%M:%S}{more}"
             parts.append(f"{names_of([row])} ({when})")
     if not parts:
         return None

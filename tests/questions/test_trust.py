@@ -140,13 +140,13 @@ TIMES = {
     "INFO, then DEBUG": ([(600, 3600)], "complete only from 2026-11-21 02:10:00 to 2026-11-21 03:00:00"),
     "a hole": (
         [(0, 600), (720, 3600)],
-        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:12:00 to 2026-11-21 03:00:00",
+        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and in 1 more period",
     ),
     "filtered": ([], "at no time complete"),
     "a short log that is filtered": ([], "at no time complete", 44),
     "a short hole of a short log": (
         [(0, 600), (633, 660)],
-        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and from 2026-11-21 02:10:33 to 2026-11-21 02:11:00",
+        "complete only from 2026-11-21 02:00:00 to 2026-11-21 02:10:00 and in 1 more period",
         660,
     ),
     "one of less than a 20th": ([(0, 600), (632, 660)], None, 660),
