@@ -8,7 +8,8 @@ from typing import Any
 from ..errors import ConfigError
 from ..printable import argument, safe
 from ..questions.filters import add_filters
-from ..questions.presenter import named_together, without_numbers
+from ..questions.presenter import named_together
+from ..questions.queries import Programs, programs
 from ..questions.topics import topics_of_clients
 from ..questions.trust import nobody
 from ..tables.spec import CLIENT
@@ -75,7 +76,7 @@ def execute(context: Context) -> None:
         if owners.rules:
             table = table.with_lists("owners", CLIENT, ownership.names_of_clients())
         if is_merged:
-            clients, table = table, _merged(table)
+            clients, table = table, _merged(table, programs(scope.tables))
             if table.total < clients.total:
                 notes = [_OPEN, *notes]
         if owners.rules:
@@ -89,15 +90,15 @@ def execute(context: Context) -> None:
     show(arguments, [table], notes)
 
 
-def _merged(table: Table) -> Table:
+def _merged(table: Table, names: Programs) -> Table:
     """Merge clients with ids that differ by numbers, UUIDs or suffixes of pods only, and with the same principal, software and owners."""
-    programs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    by_program: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in table.dicts():
-        key = (*(row[name] for name in CLIENT if name != "client_id"), without_numbers(row["client_id"]))
-        programs.setdefault((*key, *row.get("owners", ())), []).append(row)
+        key = (*(row[name] for name in CLIENT if name != "client_id"), names.get(row["client_id"]))
+        by_program.setdefault((*key, *row.get("owners", ())), []).append(row)
     rows = []
-    for own in programs.values():
-        merged = own[0] | {"client_id": named_together([row["client_id"] for row in own])}
+    for own in by_program.values():
+        merged = own[0] | {"client_id": named_together([row["client_id"] for row in own], names)}
         merged |= {name: sum(row[name] for row in own) for name in ("connections", "requests")}
         merged |= {name: sorted({text for row in own for text in row[name]}) for name in ("hosts", "topics")}
         rows.append(tuple((merged | {"last_seen": max(row["last_seen"] for row in own)}).values()))

@@ -19,9 +19,9 @@ from ..printable import few, safe
 from ..questions.filters import Scope
 from ..questions.losses import NamesByClient, groups_of_clients
 from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id, marked, without_numbers
-from ..questions.queries import grouped
+from ..questions.queries import grouped, programs
 from ..questions.topics import topics_of_clients
-from ..tables.dialects import PODS, UUID
+from ..tables.dialects import POD, PODS, UUID
 from ..tables.spec import CLIENT
 from .ownership import Ownership, seen_endpoints
 
@@ -57,6 +57,7 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
     by_numbers: dict[tuple[str, str], list[dict[str, Any]]] = {}
     of_nobody: dict[str, list[dict[str, Any]]] = {}
     left_out: set[tuple[str, str]] = set()
+    names = programs(scope.tables)
     for row in (one for one in seen_endpoints(scope) if ownership.of(one) is None):
         principal, client_id = row["principal"] or "", row["client_id"] or ""
         kind, name = ("client id", client_id) if principal in ("", _ANONYMOUS) else ("principal", principal)
@@ -67,7 +68,8 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
         elif _is_nobodys(client_id):
             of_nobody.setdefault(client_id, []).append(row)
         else:
-            without = str(without_numbers(marked(re.sub(UUID, "\1", client_id), PODS, "\2"), "\0"))
+            pods = PODS if names.get(client_id) in (None, without_numbers(client_id)) else (*PODS, POD)
+            without = str(without_numbers(marked(re.sub(UUID, "\1", client_id), pods, "\2"), "\0"))
             by_numbers.setdefault((row["cluster"], without), []).append(row)
     topics = topics_of_clients(scope)
     for (_, without), rows in by_numbers.items():

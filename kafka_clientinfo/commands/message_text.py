@@ -33,7 +33,7 @@ from ..questions.presenter import (
     why,
     without_numbers,
 )
-from ..questions.queries import grouped
+from ..questions.queries import Programs, grouped
 from ..questions.trust import todays_release
 from ..releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 from ..tables.spec import CLIENT
@@ -89,6 +89,7 @@ class Facts:
         refused: rows of `Refusals.senders`.
         lost: the topics and groups of clients that break.
         groups: all groups of clients.
+        programs: client ids with what is the same in all instances of a program, see `queries.programs`.
     """
 
     target: str
@@ -97,6 +98,7 @@ class Facts:
     refused: Sequence[dict[str, Any]] = ()
     lost: Lost = field(default_factory=Lost)
     groups: NamesByClient = field(default_factory=dict)
+    programs: Programs = field(default_factory=dict)
 
 
 class MessageTemplate:
@@ -142,7 +144,7 @@ def text_of(owner: Owner | None, impact: OwnerImpact, facts: Facts, template: Me
         "owner": _text(owner.name) if owner else "nobody",
         "contact": _text(owner.contact) if owner and owner.contact else "",
         "target": facts.target,
-        "title": _title(owner, impact, facts.target) + _title_of_refused(impact.refused_senders, unknown),
+        "title": _title(owner, impact, facts) + _title_of_refused(impact.refused_senders, unknown),
         "addressee": f"For {_text(owner.name)}{contact}" if owner else "",
         "greeting": f"Hello {_text(owner.name)}," if owner else "",
         "summary": _summary(impact, facts.target),
@@ -160,7 +162,8 @@ def _section(title: str, *parts: str) -> str:
     return "\n\n".join([f"## {title}", *filter(None, parts)]) if any(parts) else ""
 
 
-def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
+def _title(owner: Owner | None, impact: OwnerImpact, facts: Facts) -> str:
+    target = facts.target
     breaking, total = impact.clients[REFUSED], sum(impact.clients.values()) + impact.refused_already
     if owner and total == breaking == 1:
         (client_id,) = {use["client_id"] for use in impact.uses if use["verdict"] == REFUSED}
@@ -168,16 +171,18 @@ def _title(owner: Owner | None, impact: OwnerImpact, target: str) -> str:
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     if not breaking:
         return f"Kafka {target}: no client {of_owner} would stop working"
-    programs = len(_by_program(impact.uses)) if breaking > 1 else breaking
+    programs = len(_by_program(impact.uses, facts.programs)) if breaking > 1 else breaking
     of_programs = f" (client ids of {counted(programs, 'program')})" if programs < breaking else ""
     return f"Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would stop working{of_programs}"
 
 
-def _by_program(uses: Sequence[dict[str, Any]]) -> dict[tuple[Any, ...], list[list[dict[str, Any]]]]:
+def _by_program(uses: Sequence[dict[str, Any]], names: Programs) -> dict[tuple[Any, ...], list[list[dict[str, Any]]]]:
     """Return the uses that are refused, by client and, as the keys, by program."""
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for (cluster, principal, client_id, *of_software), own in grouped(_uses(uses, REFUSED), CLIENT).items():
-        programs.setdefault((cluster, principal, without_numbers(client_id), *of_software), []).append(own)
+        programs.setdefault(
+            (cluster, principal, names.get(client_id, without_numbers(client_id)), *of_software), []
+        ).append(own)
     return programs
 
 
@@ -249,7 +254,7 @@ def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
 
 def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
-    for program, its_clients in _by_program(uses).items():
+    for program, its_clients in _by_program(uses, facts.programs).items():
         for own in its_clients:
             programs.setdefault((*program, tuple(changes(own, facts.target))), []).append(own)
     headed = list(zip(_headings(list(programs.values())), programs.items(), strict=True))[:_MOST]

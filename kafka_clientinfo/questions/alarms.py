@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..printable import few
 from .filters import Scope
-from .presenter import without_numbers
+from .queries import Programs, programs
 
 KINDS = ("breaks", "unowned", "unknown", "refused", "stopped", "gap", "reader")
 _NAMED = 3
@@ -60,7 +60,7 @@ def alarms(
         ids = row["client_ids"] or [row["client_id"]]
         row["owners"] = [owners.get((row["cluster"], row["principal"], one), set()) for one in ids]
     found: dict[str, list[Alarm]] = {kind: [] for kind in KINDS}
-    for row in _of_owners(rows):
+    for row in _of_owners(rows, programs(scope.tables)):
         of_owners = sorted(set().union(*row["owners"]))
         is_left_out = {"unowned": owned is None or bool(of_owners), "stopped": is_asked}
         if row["is_new"] and row["cluster"] in since and not is_left_out.get(row["kind"]):
@@ -70,14 +70,14 @@ def alarms(
     return [alarm for kind in KINDS for alarm in sorted(found[kind], key=lambda alarm: alarm[1:])]
 
 
-def _of_owners(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _of_owners(rows: list[dict[str, Any]], names: Programs) -> Iterator[dict[str, Any]]:
     """Yield the rows of programs; in place of one that has ids of several owners, those of its ids.
 
     An id is not new if another one of the program was known, and has an owner in common with it, or as it none.
     """
 
     def program(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        who = (row["cluster"], row["principal"], without_numbers(row["client_id"]))
+        who = (row["cluster"], row["principal"], names.get(row["client_id"]))
         return row["kind"], *who, row["made_with"], row["release"]
 
     several = {program(row) for row in rows if any(row["owners"]) and not set.intersection(*row["owners"])}

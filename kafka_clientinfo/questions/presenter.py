@@ -46,8 +46,8 @@ def marked(client_id: str, rules: Iterable[tuple[str, str]], mark: str) -> str:
     return client_id
 
 
-def named_together(client_ids: Sequence[str | None]) -> str | None:
-    return client_ids[0] if len(client_ids) == 1 else f"{len(client_ids):,} ids: {without_numbers(client_ids[0])}"
+def named_together(client_ids: Sequence[str | None], programs: Mapping[str | None, str | None]) -> str | None:
+    return client_ids[0] if len(client_ids) == 1 else f"{len(client_ids):,} ids: {programs.get(client_ids[0])}"
 
 
 def requested(row: Mapping[str, Any]) -> str:

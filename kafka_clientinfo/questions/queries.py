@@ -16,6 +16,9 @@ from ..tables.spec import CLIENT
 from ..warehouse.state import State
 from ..warehouse.table_layout import TableLayout
 
+Programs = Mapping[str | None, str | None]
+"""Client ids with what is the same in all instances of their program."""
+
 
 class UnreadableTableError(WarehouseError):
     """A table is damaged, or somebody changed it in a way that only Spark can read."""
@@ -109,6 +112,11 @@ def in_utc(value: Any) -> Any:
 def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
     """Return the SQL condition that two rows agree in these columns; two nulls agree."""
     return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
+
+
+def programs(tables: Tables) -> Programs:
+    """Return what the view `programs` says, such as `cron-#` for `cron-17`."""
+    return dict(tables.query("SELECT client_id, program FROM {programs} AS p").rows)
 
 
 def grouped(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ and `local_time(at)`, are macros there too, and `spark_sql` expands them.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..printable import INVISIBLE
 from .types import quoted_text
@@ -41,6 +41,12 @@ to 10 characters or minutes and then 5 characters; and to that of a DaemonSet's 
 
 A digit has to be in either part. Where there is one part only, a letter has to follow it, as `prd24` is a name with a number.
 RE2 has no look-ahead, so that each place of the digit is an alternative.
+"""
+_FAMILY = "|".join(f"{_ANY}{{{n}}}{_LETTER}{_ANY}{{{4 - n}}}" for n in range(5))
+POD = (rf"([^-])-(?:{_FAMILY})((?:-[0-9]+)?)\z", r"\1-#\2")
+"""A regular expression and its replacement for the end of a pod's name as above, with or without a digit.
+
+Without one it may be a word, such as `https`: it is a pod's if another name that differs in it only surely is one (`programs`).
 """
 _ALONE = ("(^|[^0-9A-Za-z])[0-9]+([^0-9A-Za-z])", r"\1#\2")
 NUMBERS = ((UUID, "#"), *PODS, (r"[0-9]+\z", "#"), _ALONE, _ALONE)
@@ -77,7 +83,8 @@ def spark_sql(text: str, log_zone: str) -> str:
         "quoted": quoted,
         "local_time": lambda at: f"date_format(from_utc_timestamp({at}, {zone}), 'yyyy-MM-dd HH:mm:ss,SSS')",
         "grep_escaped": lambda value: f"regexp_replace({value}, {special}, {escaped})",
-        "without_numbers": lambda value: _without_numbers(value, _of_java),
+        "without_numbers": lambda value: _replaced(value, NUMBERS, _of_java),
+        "without_pod": lambda value: _replaced(value, (POD,), _of_java),
         "list_sum": lambda values: f"aggregate({values}, CAST(0 AS BIGINT), (total, number) -> total + number)",
     }
     return _rewritten(text, functions, _as_spark_literal)
@@ -137,14 +144,15 @@ def duckdb_macros(log_zone: str) -> list[str]:
         ),
         "quoted(x)": f"'''' || harmless(coalesce(x, 'null'), {_QUOTED_LENGTH}) || ''''",
         "grep_escaped(x)": f"regexp_replace(x, {quoted_text(_OF_GREP)}, {quoted_text(_DUCKDB_ESCAPED)}, 'g')",
-        "without_numbers(x)": _without_numbers("x", quoted_text, ", 'g'"),
+        "without_numbers(x)": _replaced("x", NUMBERS, quoted_text, ", 'g'"),
+        "without_pod(x)": _replaced("x", (POD,), quoted_text),
         "local_time(x)": f"strftime(timezone({zone}, timezone('UTC', x)), '%Y-%m-%d %H:%M:%S,%g')",
     }
     return [f"CREATE OR REPLACE MACRO {name} AS {body}" for name, body in macros.items()]
 
 
-def _without_numbers(value: str, literal: Callable[[str], str], flags: str = "") -> str:
-    for pattern, text in NUMBERS:
+def _replaced(value: str, rules: Iterable[tuple[str, str]], literal: Callable[[str], str], flags: str = "") -> str:
+    for pattern, text in rules:
         value = f"regexp_replace({value}, {literal(pattern)}, {literal(text)}{flags})"
     return value
 

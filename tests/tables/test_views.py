@@ -174,3 +174,26 @@ def test_the_engines_and_python_know_alike_what_varies_in_client_ids(spark: Any,
     listed = ", ".join(f"({quoted_text(one)})" for one in ids)
     by_duckdb = engines[1].query(f"SELECT client_id, without_numbers(client_id) FROM (VALUES {listed}) AS i(client_id)")
     assert dict(by_duckdb.rows) == ids
+
+
+PROGRAMS = {
+    "agent-x9k2m": "agent-#",
+    "agent-zzkhq": "agent-#",
+    "agent-bcd77": "agent-#",
+    "agent-zzkhq-1": "agent-#-#",
+    "agent-x9k2m-1": "agent-#-#",
+    "other-zzkhq": "other-zzkhq",
+    "order-https": "order-https",
+    "order-24567": "order-#",
+    "order-prd24": "order-prd#",
+    None: None,
+}
+"""Client ids of one warehouse, and what is the same in all instances of the program."""
+
+
+def test_names_of_pods_without_a_digit_are_known_by_others_of_their_set(spark: Any, engines: Engines) -> None:
+    listed = ", ".join(f"({'NULL' if one is None else quoted_text(one)})" for one in PROGRAMS)
+    text = Path("schemas/views/internal/programs.sql").read_text("utf-8")
+    text = text.replace("{client_inventory}", f"(VALUES {listed}) AS i(client_id)")
+    assert dict(engines[1].query(text).rows) == PROGRAMS
+    assert dict(map(tuple, spark.sql(spark_sql(text, "UTC")).collect())) == PROGRAMS
