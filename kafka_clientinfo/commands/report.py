@@ -9,7 +9,7 @@ from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.impact import impact
 from ..questions.trust import info_clusters
-from ..releases.broker_releases import releases
+from ..releases.broker_releases import NO_TARGET, releases
 from .context import Context, add_warehouse
 from .output import write_private
 from .ownership import Ownership, add_owners, given_owners, owners_table
@@ -43,6 +43,8 @@ def execute(context: Context) -> None:
 
     scope, notes = context.scope("connections")
     verdict = impact(scope, target, True, bool(notes), _USES)
+    if arguments.asked_release is None:
+        verdict.cannot_tell.insert(0, NO_TARGET)
     ownership = Ownership(owners, scope)
     owners_by_client = ownership.of_clients() if owners.rules else {}
     by_owner: Sequence[Sequence[Any]] = ()

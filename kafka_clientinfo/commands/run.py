@@ -16,7 +16,7 @@ from ..questions.opening import local_tables
 from ..questions.presenter import counted, in_bytes
 from ..questions.refused import refusals
 from ..questions.trust import info_logs, limits_of_logs, missing_hours, partly_logged
-from ..releases.broker_releases import releases
+from ..releases.broker_releases import NO_TARGET, releases
 from ..tables.spec import RUNS
 from ..warehouse.address import local_folder
 from . import upgrade
@@ -135,16 +135,17 @@ def _answers(report: "RunReport", context: Context) -> list[str]:
     Who would break is only asked of tables on this machine: elsewhere it would take a job of Spark's.
     """
     root = safe(context.warehouse)
-    target = getattr(context.arguments, "then_target", None) or list(releases())[-1]
+    asked = getattr(context.arguments, "then_target", None)
+    target, unasked = asked or list(releases())[-1], "" if asked else f" {NO_TARGET}"
     requests, connections = (report.tables.get(name, 0) for name in ("requests", "connections"))
     known = f"Tables in {root}: {counted(requests, 'request')} of {counted(connections, 'connection')}."
     upgrade_command = f"`kafka-clientinfo upgrade --target {target} --warehouse {root}`"
     missing = None
     if connections > _MOST_ASKED or (tables := local_tables(context.warehouse)) is None:
-        verdict, who = f"Who would break at Kafka {target}: {upgrade_command} says it.", ""
+        verdict, who = f"Who would break at Kafka {target}: {upgrade_command} says it.{unasked}", ""
     else:
         scope = Scope(tables)
-        judged = upgrade.at_release(scope, target, refusals(scope))[0]
+        judged = upgrade.at_release(scope, target, refusals(scope), unasked)[0]
         verdict = " ".join(filter(None, [judged, info_logs(scope), partly_logged(scope)]))
         missing = missing_hours(scope, timedelta(days=1))
         who = f"{upgrade_command} says who; "

@@ -29,7 +29,7 @@ from ..questions.impact import Impact, impact
 from ..questions.presenter import counted
 from ..questions.refused import Refusals, refusals
 from ..questions.trust import info_logs, partly_logged, unseen_starts
-from ..releases.broker_releases import releases
+from ..releases.broker_releases import NO_TARGET, releases
 from ..warehouse.stages import log, say
 from . import activity, text_tables, upgrade
 from .context import SOMETHING_FOUND, Context, add_settings
@@ -299,7 +299,7 @@ class _Scan:
             texts = [self._headline(), upgrade.as_text(verdict), answered]
         else:
             scope, newest = Scope(self._tables), list(releases())[-1]
-            more = " --upgrade RELEASE says who, why and what to do."
+            more = f" {NO_TARGET} --upgrade RELEASE says who, why and what to do."
             sentence, doubts = upgrade.at_release(scope, newest, self._refused, more)
             below = folded(
                 "\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))])

@@ -14,7 +14,7 @@ from ..questions.filters import TIME_FORMS, Filters, Scope, given_time
 from ..questions.impact import count_clients
 from ..questions.presenter import REFUSED_ALREADY, counted
 from ..questions.refused import refusals
-from ..releases.broker_releases import ACCEPTED, REFUSED, other_release, release, releases
+from ..releases.broker_releases import ACCEPTED, NO_TARGET, REFUSED, other_release, release, releases
 from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .messages import TOKEN, Webhook
@@ -73,7 +73,8 @@ def execute(context: Context) -> int:
     if webhook is not None and new:
         posted = [safe(f"{one.cluster}: {one.text}", _LINE) for one in new]
         webhook.post({"text": "\n".join(posted), "alarms": [one._asdict() | {"at": instant(one.at)} for one in new]})
-    notes[:0] = [_first_run(scope, name, target) for name in clusters if name not in since]
+    if first_runs := [_first_run(scope, name, target) for name in clusters if name not in since]:
+        notes = [*first_runs, *([] if arguments.target else [NO_TARGET]), *notes]
     if new and (other := other_release(arguments.asked_release or target, release(target))) is not None:
         notes.insert(0, other)
     if since and not new:

@@ -184,6 +184,9 @@ def release(name: str) -> Release:
     return min(reversed(measured), key=lambda other: abs(release_numbers(other.name)[-1] - numbers[-1]))
 
 
+NO_TARGET = "No target is given, so that the newest release that was measured is judged."
+
+
 def other_release(asked: str, measured: Release) -> str | None:
     """Return what is to be said of a release that was asked for: a known difference, or that another one is judged."""
     name = asked.removeprefix("v")

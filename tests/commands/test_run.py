@@ -16,6 +16,7 @@ from kafka_clientinfo.commands.run import _as_text
 from kafka_clientinfo.commands.upgrade import at_release
 from kafka_clientinfo.ingestion.planned import Problem
 from kafka_clientinfo.questions.refused import refusals
+from kafka_clientinfo.releases.broker_releases import NO_TARGET
 from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.warehouse.state import State
 from tests.commands.fleet_on_disk import TARGET, use
@@ -67,12 +68,13 @@ def test_five_lines_say_what_there_is_and_what_is_next(context: Context) -> None
     assert read == "Read 1 file, 2,200 bytes of log, 1,000 requests in 0.0 s."
     assert rejected == "Rejected: 0 records."
     assert tables == f"Tables in {context.warehouse}: 12,345 requests of 1 connection."
-    assert re.fullmatch(r"Kafka [\d.]+: of 7 clients 0 would break; .*\.", verdict)
+    assert re.fullmatch(rf"Kafka [\d.]+: of 7 clients 0 would break; .*\. {NO_TARGET}.*", verdict)
     command = r"`kafka-clientinfo upgrade --target [\d.]+ --warehouse .*` says who; `kafka-clientinfo report .*` writes a page; "
     assert re.fullmatch(rf"Next: {command}-v and `kafka-clientinfo summary` show more\.", following)
     context.arguments.then_target = TARGET
     *_, verdict, following = _as_text(RunReport(tables={"connections": 1}), 0, context).splitlines()
     assert verdict.startswith(f"Kafka {TARGET}: of 7 clients 4 would break")
+    assert NO_TARGET not in verdict
     assert f"`kafka-clientinfo upgrade --target {TARGET} --warehouse " in following
 
 
