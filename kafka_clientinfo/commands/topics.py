@@ -18,6 +18,10 @@ EXAMPLES = (
     "topics --unused --warehouse /data/clientinfo",
 )
 _LIMIT = 50
+_BYTES = (
+    "Bytes are those of a topic's records, as logged. Bytes a day are over the time in which the logs hold every request, and at least over "
+    "a day, so that those of shorter logs are not scaled up."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,5 +57,12 @@ def execute(context: Context) -> None:
         else:
             table = table.with_column("owner", [named(owners.of(topics=[row["topic"]]))[0] for row in table.dicts()])
     if is_text(arguments):
-        notes = [*notes, *(coverage(scope) if arguments.unused else filter(None, [unresolved(scope)]))]
+        notes = [
+            *notes,
+            *(
+                coverage(scope)
+                if arguments.unused
+                else filter(None, [_BYTES if table.rows else None, unresolved(scope)])
+            ),
+        ]
     show(arguments, [table], notes)
