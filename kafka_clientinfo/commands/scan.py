@@ -217,13 +217,16 @@ class _Scan:
             request, else 0.
         """
         self._tables.set_files(self._reading.files)
-        self._tables.derive((*_ANSWERED_BY, *(["client_activity"] if self._arguments.activity else [])))
+        asked = {"client_activity": self._arguments.activity, "connection_groups": self._arguments.upgrade}
+        self._tables.derive((*_ANSWERED_BY, *(name for name, option in asked.items() if option)))
         limit = limit_of(self._arguments)
         if self._fills_terminal and self._arguments.limit is None:
             parts = 5 + (self._arguments.activity is not None)
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
         target = self._arguments.asked_release
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
+        if verdict is not None:
+            upgrade.add_groups(verdict, Scope(self._tables))
         self._refused = refusals(Scope(self._tables)) if verdict is None else verdict.refusals
         _, *answers = of_log = self._of_log(limit)
         if self._shows:
@@ -254,16 +257,8 @@ class _Scan:
 
     def _of_topics(self, scope: Scope, limit: int) -> list[Table]:
         tables = [ask(scope, "Topics", topics.ALL, None, limit, "topics")]
-        if (
-            unused := ask(
-                scope,
-                "Topics that nobody wrote or read from unused_since to covered_until",
-                topics.UNUSED,
-                None,
-                limit,
-                "unused_topics",
-            )
-        ).rows:
+        title = "Topics that nobody wrote or read from unused_since to covered_until"
+        if (unused := ask(scope, title, topics.UNUSED, None, limit, "unused_topics")).rows:
             tables.append(unused)
         if self._arguments.topic is not None:
             statement, parameters = topics.clients_of(scope, self._arguments.topic)
@@ -301,9 +296,8 @@ class _Scan:
             scope, newest = Scope(self._tables), list(releases())[-1]
             more = f" {NO_TARGET} --upgrade RELEASE says who, why and what to do."
             sentence, doubts = upgrade.at_release(scope, newest, self._refused, more)
-            below = folded(
-                "\n".join([sentence, *filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))])
-            )
+            limits = filter(None, (unseen_starts(scope), info_logs(scope), partly_logged(scope)))
+            below = folded("\n".join([sentence, *limits]))
             texts = [
                 self._headline(),
                 *upgrade.already_refused(self._refused.kinds, doubts.fine_beside_refused),

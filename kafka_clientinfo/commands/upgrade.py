@@ -7,31 +7,25 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..questions.filters import Scope, add_filters
-from ..questions.impact import (
-    MARKS,
-    Doubts,
-    Impact,
-    count_clients,
-    impact,
-    limits_of_messages,
-)
+from ..questions.impact import MARKS, Doubts, Impact, count_clients, impact, limits_of_messages
 from ..questions.losses import Lost, groups_of_clients, losses, lost_by_client
 from ..questions.presenter import (
     FEW_HOSTS,
     IN_WORDS,
     OTHERS,
-    advice,
     counted,
     explained,
     hosts,
     identity,
     on_some,
     requested,
+    to_do,
     verdicts,
     ways_of_libraries,
     who,
     why,
 )
+from ..questions.queries import programs
 from ..questions.refused import Refusals
 from ..questions.trust import info_clusters, releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
@@ -105,8 +99,7 @@ def execute(context: Context) -> int:
     result = impact(scope, arguments.asked_release, arguments.all_targets, bool(notes), limit_of(arguments))
     by: Table | None = None
     done: list[str] = []
-    lost = lost_by_client(scope, str(result.target)) if result.clients.get(REFUSED) else Lost()
-    _add_groups(result.rows, lost)
+    lost = add_groups(result, scope)
     ownership = Ownership(owners, scope)
     if owners.rules and result.matrix:
         owners_by_client = ownership.names_of_clients()
@@ -129,7 +122,10 @@ def execute(context: Context) -> int:
                     )
     if arguments.by == "topic":
         of_topics = losses(scope, str(result.target))
-        title = f"Topics that lose a producer or a consumer, Kafka {result.target}"
+        title = (
+            f"Topics that lose a producer or a consumer, Kafka {result.target}; bytes are of records, which the clients that break "
+            "wrote to the topic and read from it, also on connections that do not break"
+        )
         by = Table(title, of_topics.names, of_topics.rows).first(limit_of(arguments))
     document = result.document() | ({f"by_{arguments.by}": by.dicts()} if by else {})
     parts = [by] if by else as_tables(result)
@@ -137,21 +133,25 @@ def execute(context: Context) -> int:
     return SOMETHING_FOUND if result.breaks else 0
 
 
-def _add_groups(uses: Sequence[dict[str, Any]], lost: Lost) -> None:
+def add_groups(result: Impact, scope: Scope) -> Lost:
     """Add to uses that break the `groups` of the client at the time, and `possible_groups`, those of them that may be another program's.
 
-    Both are null in other uses, of which this is not known.
+    Both are null in other uses, of which this is not known. Returns what is lost with the clients that break.
     """
-    for use in uses:
+    lost = lost_by_client(scope, str(result.target)) if result.clients.get(REFUSED) else Lost()
+    for use in result.rows:
         client, breaks = tuple(use[name] for name in CLIENT), use["verdict"] == REFUSED
         its_own, possible = set(lost.groups.get(client, ())), set(lost.possible_groups.get(client, ()))
         use["groups"] = sorted(its_own | possible) if breaks else None
         use["possible_groups"] = sorted(possible - its_own) if breaks else None
+    return lost
 
 
 def _facts(result: Impact, scope: Scope, lost: Lost) -> Facts:
-    groups = groups_of_clients(scope)
-    return Facts(str(result.target), limits_of_messages(scope), result.brokers, result.refused_senders, lost, groups)
+    groups, names = groups_of_clients(scope), programs(scope.tables)
+    return Facts(
+        str(result.target), limits_of_messages(scope), result.brokers, result.refused_senders, lost, groups, names
+    )
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -211,16 +211,8 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
     if not rows:
         return []
     header = (
-        "cluster",
-        "broker",
-        "host",
-        "request",
-        "requests",
-        "last seen",
-        "clients",
-        "of unknown clients",
-        "one of that host's clients",
-    )
+        "cluster", "broker", "host", "request", "requests", "last seen", "clients", "of unknown clients", "one of that host's clients",
+    )  # fmt: skip
     lines = [
         (row["cluster"], row["broker"], row["remote_host"] or "unknown", requested(row), row["requests"],
          f"{row['last_at']:%Y-%m-%d %H:%M}", ", ".join(_named(one) for one in row["named_clients"]),
@@ -278,9 +270,7 @@ def at_release(scope: Scope, release: str, refused: Refusals, more: str = "") ->
 
 def _section(result: Impact, verdict: str) -> Table:
     uses = [use for use in result.rows if use["verdict"] == verdict]
-    header = (
-        "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
-    )  # fmt: skip
+    header = ("cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why")
     lines = [
         (
             *who(use), requested(use) + on_some(use), use["requests"],
@@ -291,8 +281,8 @@ def _section(result: Impact, verdict: str) -> Table:
     ]  # fmt: skip
     more = result.found.get(verdict, 0) - len(uses)
     table = Table(_title(result, verdict), header, lines, more, whole=_WHOLE)
-    if any(to_do := [advice(use, str(result.target)) for use in uses]):
-        table = table.with_column("what to do", to_do)
+    if any(texts := [to_do(use, str(result.target)) for use in uses]):
+        table = table.with_column("what to do", texts)
     return _with_owners(table, uses)
 
 

@@ -185,6 +185,16 @@ def advice(use: Mapping[str, Any], target: str) -> str:
     return ": ".join(filter(None, (probably(use), to_do)))
 
 
+def to_do(use: Mapping[str, Any], target: str) -> str:
+    """Return `advice`; if it names no release or setting for a request that is too old, end with what to do first."""
+    text = advice(use, target)
+    if use["verdict"] != REFUSED or use["reason"] not in TOO_OLD or advised(use)["library"] is not None:
+        return text
+    is_named = use["client_software_name"] != UNKNOWN or is_known_by_behaviour(use)
+    newer = "take a newer release of its library, or raise what holds it to old requests"
+    return ": ".join(filter(None, (text, newer if is_named else "find out which library it uses")))
+
+
 def _advice(use: Mapping[str, Any], target: str) -> str:
     if use["raise_setting"] is None and use["upgrade_to"] is None:
         return ""

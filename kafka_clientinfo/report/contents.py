@@ -20,12 +20,12 @@ from ..questions.presenter import (
     IN_WORDS,
     OTHERS,
     REFUSED_ALREADY,
-    advice,
     counted,
     explained,
     identity,
     on_some,
     software,
+    to_do,
     version_numbers,
     ways_of_libraries,
     why,
@@ -288,16 +288,16 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
             f"{use['api_name']} v{use['api_version']}{on_some(use)}: {why(explained(use['reason']), use['refused_from'], '')}"
             for use in uses
         ]
-        to_do = sorted({f"{text[0].upper()}{text[1:]}" for use in uses if (text := advice(use, str(verdict.target)))})
-        if not to_do and worst == WORST_FIRST.index(REFUSED) and of_software[0] == UNKNOWN:
-            to_do = ["Find out which library it uses; the notes of this section say which releases work"]
-        if not to_do and worst == WORST_FIRST.index(UNDECIDED):
-            to_do = [f"Try it with Kafka {verdict.target} before the upgrade"]
+        what_to_do = sorted(
+            {f"{text[0].upper()}{text[1:]}" for use in uses if (text := to_do(use, str(verdict.target)))}
+        )
+        if not what_to_do and worst == WORST_FIRST.index(UNDECIDED):
+            what_to_do = [f"Try it with Kafka {verdict.target} before the upgrade"]
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
             IN_WORDS[WORST_FIRST[worst]], identity(own_id), principal, software(*of_software), owners.get(client, ()), lines,
-            to_do, sum(use["requests"] for use in uses), inventory.topics.get(client, ()), hosts, seen, cluster,
+            what_to_do, sum(use["requests"] for use in uses), inventory.topics.get(client, ()), hosts, seen, cluster,
             inventory.rows_by_client.get(client),
         )  # fmt: skip
     table.total = sum(number for name, number in verdict.clients.items() if name != ACCEPTED)

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.questions import presenter
-from kafka_clientinfo.questions.presenter import advice, least_release, verdicts, ways_of_libraries, without_numbers
+from kafka_clientinfo.questions.presenter import (
+    advice,
+    least_release,
+    to_do,
+    verdicts,
+    ways_of_libraries,
+    without_numbers,
+)
 from kafka_clientinfo.releases.broker_releases import ACCEPTED, DEPRECATED, REFUSED, UNDECIDED
 from kafka_clientinfo.releases.client_libraries import client_libraries
 
@@ -180,3 +187,22 @@ def test_every_measured_library_has_a_way() -> None:
     assert ways[JAVA][0] == "2.1"
     assert ways["kafka-python"][2] == "api_version"
     assert ways.keys() == {library.name for library in client_libraries()}
+
+
+@pytest.mark.parametrize(
+    ("row", "ends"),
+    [
+        (use("sarama", "1.46", "1.61.1"), "or later; newest: 1.61.1"),
+        (
+            use("", None, None) | {"library": None},
+            "take a newer release of its library, or raise what holds it to old requests",
+        ),
+        (by_id("app"), "find out which library it uses"),
+        (by_id("app", candidate_software=[RDKAFKA]), "or another library: find out which library it uses"),
+        (by_id("app", reason="api_absent"), ""),
+        (by_id("app", verdict="deprecated"), ""),
+    ],
+)
+def test_who_is_refused_never_gets_no_advice(row: dict[str, Any], ends: str) -> None:
+    assert to_do(row, "4.0.1").endswith(ends)
+    assert bool(to_do(row, "4.0.1")) == bool(ends)
