@@ -72,9 +72,4 @@ def _text(work: Column) -> Column:
     return F.when(work.isNotNull(), F.concat_ws(" ", work["api_name"], work["api_version"].cast("string")))
 
 
-CONCERN = Concern(
-    name="client_behaviour",
-    aggregates=aggregates,
-    after=("api_versions",),
-    columns=columns,
-)
+CONCERN = Concern(name="client_behaviour", aggregates=aggregates, after=("api_versions",), columns=columns)

@@ -41,12 +41,7 @@ HEARTBEATS = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
 }
 """Heartbeat APIs by group type (the classic one has its own), in which members state their id and what they hold."""
-GROUP_APIS = (
-    ApiKey.JOIN_GROUP,
-    ApiKey.SYNC_GROUP,
-    ApiKey.DESCRIBE_GROUPS,
-    *HEARTBEATS,
-)
+GROUP_APIS = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, *HEARTBEATS)
 """APIs of groups; their messages are counted."""
 WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 """APIs that keep their bodies as text."""
