@@ -17,6 +17,8 @@ from typing import Any
 from .table import TIMES
 
 NONE = "–"
+_ROWS = 200
+"""The rows of a table without the script, as in print."""
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -99,15 +101,14 @@ def _section(section: Section, level: str, tables: Mapping[str, Any]) -> str:
 
 
 def _table(spec: Mapping[str, Any]) -> str:
-    """Return a table of the page's data, which the script replaces."""
-    columns = spec["columns"]
-    head = "".join(f'<th scope="col">{escape(column["label"])}</th>' for column in columns)
-    cells = (
-        [_cell(*one) for one in zip(row, (column["kind"] for column in columns), strict=False)] for row in spec["rows"]
-    )
+    """Return the first rows of a table of the page's data, which the script replaces."""
+    kinds, more = [column["kind"] for column in spec["columns"]], len(spec["rows"]) - _ROWS
+    head = "".join(f'<th scope="col">{escape(column["label"])}</th>' for column in spec["columns"])
+    cells = (map(_cell, row, kinds) for row in spec["rows"][:_ROWS])
     rows = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
-    cut = f'<p class="cut">{escape(spec["cut"])}</p>' if spec["cut"] else ""
-    return f"<table><caption>{escape(spec['caption'])}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{cut}"
+    cut = f"{more:,} more rows need this page's script. " if more > 0 else ""
+    table = f"<table><caption>{escape(spec['caption'])}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'{table}<p class="cut">{escape(cut + spec["cut"])}</p>'
 
 
 def _cell(value: Any, kind: str) -> str:

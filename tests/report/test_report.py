@@ -22,7 +22,7 @@ from kafka_clientinfo.questions.presenter import IN_WORDS
 from kafka_clientinfo.releases.broker_releases import releases
 from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.over_time import MOST, buckets
-from kafka_clientinfo.report.page import embedded
+from kafka_clientinfo.report.page import _table, embedded
 from kafka_clientinfo.report.table import declarations
 from kafka_clientinfo.tables.spec import CLIENT, table_spec
 from kafka_clientinfo.tables.views import views
@@ -105,6 +105,8 @@ def test_who_breaks_is_readable_without_the_script(page: str, data: dict[str, An
     shown = [[unescape(cell) for cell in row[:2]] for row in rows]
     assert shown == [row[:2] for row in data["tables"]["who_breaks"]["rows"]] != []
     assert page.count("<table>") == 1
+    many = {"caption": "", "columns": [{"label": "n", "kind": "count"}], "rows": [[1]] * 202, "cut": ""}
+    assert _table(many).endswith('</table><p class="cut">2 more rows need this page&#x27;s script. </p>')
     assert not set(re.findall(r"</?(\w+)", text)) - {"tr", "td", "br"}
 
 
