@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..printable import few
 from .filters import Scope
+from .presenter import without_numbers
 from .queries import Programs, programs
 
 KINDS = ("breaks", "unowned", "unknown", "refused", "stopped", "gap", "reader")
@@ -77,7 +78,7 @@ def _of_owners(rows: list[dict[str, Any]], names: Programs) -> Iterator[dict[str
     """
 
     def program(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        who = (row["cluster"], row["principal"], names.get(row["client_id"]))
+        who = (row["cluster"], row["principal"], names.get(row["client_id"], without_numbers(row["client_id"])))
         return row["kind"], *who, row["made_with"], row["release"]
 
     several = {program(row) for row in rows if any(row["owners"]) and not set.intersection(*row["owners"])}

@@ -150,6 +150,7 @@ CASES: Mapping[str, tuple[Rows, list[str]]] = {
     ),
     "a new client that does not break": ({"upgrade_impact": [breaking("a", AFTER, reason=None)]}, []),
     "a client without an owner": ({"client_inventory": [client("free", AFTER)]}, ["unowned: free (User:p) is new, and has no owner"]),
+    "the next pod of a set": ({"client_inventory": [client("agent-x9k2m", BEFORE, last=AFTER), client("agent-zzkhq", AFTER)]}, []),
     "one that was there": ({"client_inventory": [client("free", BEFORE, last=AFTER)]}, []),
     "a client with an owner": ({"client_inventory": [client("owned", AFTER)]}, []),
     "a client that loses its name": (
