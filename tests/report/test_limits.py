@@ -44,7 +44,9 @@ def test_a_page_that_would_be_too_long_has_fewer_clients_and_at_least_one(
 
 def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
     """Its hosts are those of all, in their order; it was last seen when the latest was."""
-    who: dict[str, Any] = dict.fromkeys(CLIENT, "x") | dict.fromkeys(("refused_from", "upgrade_to", "raise_setting"))
+    who: dict[str, Any] = dict.fromkeys((*CLIENT, "library"), "x") | dict.fromkeys(
+        ("refused_from", "upgrade_to", "raise_setting")
+    )
     given = [
         ("undecided", "needs_kraft", ["h9", "h3", *"gfedcba"], 0),
         ("refused", "below_range", ["h5", "h3", "h1"], 2),
