@@ -344,7 +344,7 @@ def test_the_title_names_the_only_client() -> None:
     ):
         impact = OwnerImpact(uses=[{"client_id": "app*", "verdict": "refused"}])
         impact.clients |= clients
-        assert message_text._title(Owner("Search"), impact, "4.0.1") == f"Kafka 4.0.1: {title}"
+        assert message_text._title(Owner("Search"), impact, Facts("4.0.1")) == f"Kafka 4.0.1: {title}"
 
 
 def test_topics_and_groups_that_only_may_be_its_own_are_called_so() -> None:
