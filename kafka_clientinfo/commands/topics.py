@@ -19,8 +19,8 @@ EXAMPLES = (
 )
 _LIMIT = 50
 _BYTES = (
-    "Bytes are those of a topic's records, as logged. Bytes a day are over the time in which the logs hold every request, and at least over "
-    "a day, so that those of shorter logs are not scaled up."
+    "Bytes are those of a topic's records, as logged. Bytes a day are over the time in which the logs hold every request (if they never do, "
+    "that which they span), and at least over a day: those of shorter logs are not scaled up."
 )
 
 
