@@ -1,6 +1,6 @@
 -- Per connection of a client without a software name: the library that it probably uses, by how it behaves on this connection or on others of its client.
 -- A connection has a library only if its client's connections of that day agree on it (see probable_clients); one that shows
--- too little by itself, if its own requests fit. What follows from others is no evidence for further connections.
+-- too little by itself, if its own requests fit, and releases of those that show it: else another program has the client's id. What follows from others is no evidence for further connections.
 WITH unnamed AS (
     SELECT c.cluster, c.broker, c.connection_id, c.opened_at, c.opened_seq, c.last_request_at, c.principal, c.client_id,
            c.client_software_name, c.client_software_version, c.remote_host, c.reason_unknown, c.invalid_software_texts,
@@ -8,7 +8,9 @@ WITH unnamed AS (
            c.probable_versions_from, c.probable_versions_to, c.probable_evidence, c.candidate_software,
            -- Not if it states a name, even one that is refused.
            CASE WHEN c.software_valid_by_broker IS NULL
-                THEN get(filter(c.candidate_software, one -> one.software_name = p.probable_software_name), 0) END AS of_client
+                THEN get(filter(c.candidate_software, one -> one.software_name = p.probable_software_name
+                    AND transform(split(replace(one.versions_from, '.', ' '), ' '), n -> CAST(n AS INT)) <= p.last_release
+                    AND transform(split(replace(one.versions_to, '.', ' '), ' '), n -> CAST(n AS INT)) >= p.first_release), 0) END AS of_client
     FROM {connections} AS c
     LEFT JOIN {probable_clients} AS p
       ON c.cluster = p.cluster AND c.client_id = p.client_id AND c.principal IS NOT DISTINCT FROM p.principal

@@ -17,6 +17,9 @@ DAY = 86_400
 GO = (("LIST_OFFSETS", 1, 1), ("LIST_OFFSETS", 1, 2), ("API_VERSIONS", 0, 3))
 AIOKAFKA = (("API_VERSIONS", 0, 1), ("METADATA", 5, 2), ("PRODUCE", 7, 3))
 KGO = (("API_VERSIONS", 3, 0), ("FETCH", 12, 1))
+JAVA_23 = (("API_VERSIONS", 2, 1), ("METADATA", 8, 2), ("FIND_COORDINATOR", 2, 0), ("METADATA", 8, 3))
+KGO_10 = (("API_VERSIONS", 1, 0), ("METADATA", 5, 1), ("FETCH", 6, 2))
+"""What franz-go sends that is pinned to 1.0, and Java of 1.0."""
 THIN = (("FIND_COORDINATOR", 0, 1),)
 """What kafka-go sends, and old kafka-python."""
 OTHER = (("API_VERSIONS", 2, 1), ("METADATA", 8, 2), ("FETCH", 4, 3), ("JOIN_GROUP", 1, 4))
@@ -55,6 +58,7 @@ CLIENTS: dict[str, tuple[list[Row], list[list[Row]], bool]] = {
     "it states another library, and is refused": (REFUSED, [sent(KGO, 600)], False),
     "one that only states it": (sent(THIN, 500), [stated("kafka-go", 600)], False),
     "it behaves otherwise": (sent(OTHER, 500), [go()], False),
+    "it fits other releases than those of the client": (sent(KGO_10, 500), [sent(JAVA_23, 600)], False),
     "another client id": (sent(THIN, 500), [go(client_id="its")], False),
     "no client id": (sent(THIN, 500, client_id=None), [go(client_id=None)], False),
     "an empty client id": (sent(THIN, 500, client_id=""), [go(client_id="")], False),
