@@ -37,6 +37,7 @@ PLAYED = frozenset(
 )  # fmt: skip
 """APIs of producers and consumers, which every release was measured with wholly; administration has too many requests."""
 _NUMBERED = re.compile(r"([0-9]+)(.*)")
+_REFUSED = re.compile(r"^[0-9]+,([0-9]+) first (0|1|more)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,19 +250,30 @@ def _offers(generation: str, key: int) -> set[int | None]:
     return {one.apis[key].high if key in one.apis else None for one in brokers}
 
 
+@lru_cache(maxsize=3)
+def _shows(generation: str) -> Sequence[Mapping[str, set[str]]]:
+    """Return for each signature how its connections seem to begin in a log, with how they may do so.
+
+    `0 first 1` may be `2,0 first 0`: a log that lacks the first record of every connection may seem whole.
+    """
+    shows: list[dict[str, set[str]]] = [defaultdict(set) for _ in client_signatures()]
+    for own, one in zip(shows, client_signatures(), strict=True):
+        for how in one.begins[generation]:
+            own[how].add(how)
+            own[_REFUSED.sub(lambda match: f"{match[1]} first {'1' if match[2] == '0' else 'more'}", how)].add(how)
+    return shows
+
+
 @lru_cache(maxsize=1)
 def by_handshake() -> Mapping[str, Masks]:
     """Return for each generation the releases that begin a connection in a way; in one that is not listed nobody does."""
-    return {generation: _masks(one.begins[generation] for one in client_signatures()) for generation in GENERATIONS}
+    return {generation: _masks(_shows(generation)) for generation in GENERATIONS}
 
 
 @lru_cache(maxsize=1)
 def by_asked() -> Mapping[str, Masks]:
     """Return for each generation the releases that ask for the versions of ApiVersions with which a handshake begins."""
-    return {
-        generation: _masks({how.split()[0] for how in one.begins[generation]} for one in client_signatures())
-        for generation in GENERATIONS
-    }
+    return {name: _masks({how.split()[0] for how in shows} for shows in _shows(name)) for name in GENERATIONS}
 
 
 @lru_cache(maxsize=1)
@@ -281,19 +293,27 @@ def by_beginning() -> Mapping[str, Masks]:
 
 def _beginners(generation: str, beginning: str) -> Iterator[int]:
     how, api, version = beginning.rsplit(" ", 2)
-    for number, one in enumerate(client_signatures()):
-        may = one.may_begin(generation, how, api, int(version))
-        if may or (may is None and api not in PLAYED):
+    for number, (one, shows) in enumerate(zip(client_signatures(), _shows(generation), strict=True)):
+        may = {one.may_begin(generation, own, api, int(version)) for own in shows.get(how, ())}
+        if True in may or (may <= {None} and api not in PLAYED):
             yield number
 
 
 @lru_cache(maxsize=1)
 def by_second() -> Mapping[str, Masks]:
-    """Return for each generation the releases of libraries that go on in a way; what is not listed rules nobody out."""
-    return {
-        generation: _masks(library.seconds[generation] for library in libraries() for _ in library.signatures)
-        for generation in GENERATIONS
-    }
+    """Return for each generation the releases that go on in a way, or of which a log may lack the first record.
+
+    What is not listed rules nobody out.
+    """
+    found = {}
+    for generation in GENERATIONS:
+        seen = [library.seconds[generation] for library in libraries() for _ in library.signatures]
+        texts = sorted(frozenset[str]().union(*seen))
+        found[generation] = _masks(
+            [text for text in texts if text in own or shows.get(how := text.rsplit(" ", 4)[0], set()) - {how}]
+            for own, shows in zip(seen, _shows(generation), strict=True)
+        )
+    return found
 
 
 def words_by_library() -> Masks:

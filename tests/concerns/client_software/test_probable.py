@@ -43,6 +43,8 @@ UNNAMED: dict[str, list[Row]] = {
     "Java, with the client id of another library": sent(JAVA_23, client_id="sarama"),
     "Java, with the client id of a library that was not measured": sent(JAVA_23, client_id="kafka-node-client"),
     "kafka-go, or kafka-python 1.4": sent("FIND_COORDINATOR 0 #1"),
+    "Java 2.0 at a broker of 1.1, without its first record, as aiokafka": sent(
+        "API_VERSIONS 0 #1, FIND_COORDINATOR 1 #2, METADATA 5 #3", log_generation="request_header_struct"),
     "a script that negotiates": sent("API_VERSIONS 0 #0"),
     "a script that asks for metadata": sent("API_VERSIONS 0 #1, METADATA 0 #2"),
     "metadata alone": sent("METADATA 1 #1, METADATA 1 #2"),
