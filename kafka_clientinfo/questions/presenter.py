@@ -126,7 +126,7 @@ def probably(use: Mapping[str, Any]) -> str:
         if use["client_software_name"] != UNKNOWN:
             return ""
         fitting = [_fitting(**one) for one in use.get("candidate_software") or ()]
-        fits = f"fits {', '.join(fitting)}, or another library" if fitting else ""
+        fits = f"fits {', '.join(fitting)}, or another library, as one that a setting holds down" if fitting else ""
         return "; ".join(filter(None, (fits, _of_client_id(use))))
     first, last = use["probable_versions_from"], use["probable_versions_to"]
     return f"probably {use['probable_software_name']} {first if first == last else f'{first} to {last}'}"

@@ -158,13 +158,17 @@ def test_java_clients_need_a_release_with_support(row: dict[str, Any], target: s
         (by_id("sarama\n"), ""),
         (
             by_id("app", candidate_software=[JAVA_0_10, SARAMA, RDKAFKA]),
-            f"fits {JAVA} 0.10.0.0 to 0.10.2.2, sarama 1.19.0 or later with an old Config.Version, librdkafka 1.0.0, or another library",
+            f"fits {JAVA} 0.10.0.0 to 0.10.2.2, sarama 1.19.0 or later with an old Config.Version, librdkafka 1.0.0, "
+            "or another library, as one that a setting holds down",
         ),
-        (by_id("sarama", candidate_software=[JAVA_0_10]), f"fits {JAVA} 0.10.0.0 to 0.10.2.2, or another library"),
+        (
+            by_id("sarama", candidate_software=[JAVA_0_10]),
+            f"fits {JAVA} 0.10.0.0 to 0.10.2.2, or another library, as one that a setting holds down",
+        ),
         (
             by_id("rdkafka", candidate_software=[RDKAFKA]),
-            "fits librdkafka 1.0.0, or another library; its client id is one that confluent-kafka for Python (librdkafka) picks by "
-            "default, but other programs may use it too",
+            "fits librdkafka 1.0.0, or another library, as one that a setting holds down; its client id is one that "
+            "confluent-kafka for Python (librdkafka) picks by default, but other programs may use it too",
         ),
         (by_id(f"consumer-{'9' * 247}"), ""),
         (by_id(None), ""),
