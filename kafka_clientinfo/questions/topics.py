@@ -1,7 +1,7 @@
 """The questions about topics: who uses each, and which are unused.
 
 A topic stands under its id if no record shows its name. Fetches of sessions that began before the log, or of which
-it lacks fetches, may name no topic; they are left out here, and `unresolved` counts them.
+it lacks fetches, may name no topic; they are left out here, and `unresolved` counts them: no topic is unused before the last.
 """
 
 from datetime import timedelta
@@ -122,13 +122,13 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
         sentences.append(
             f"No log of these was read, so that no topic of their clusters can be said to be unused: {names}."
         )
-    return sentences
+    return sentences + [one for one in [unresolved(of_cluster(scope))] if one]
 
 
 def unresolved(scope: Scope) -> str | None:
     ((fetches, clients),) = scope.query(
         "SELECT CAST(sum(requests) AS BIGINT), count(DISTINCT client_id) FROM {topic_usage} AS u "
-        "WHERE topic IS NULL AND topic_id IS NULL AND more_topics IS NULL"
+        "WHERE topic IS NULL AND topic_id IS NULL AND more_topics IS NULL AND operation = 'fetch'"
     )
     if not fetches:
         return None
@@ -136,7 +136,7 @@ def unresolved(scope: Scope) -> str | None:
     number = f"1 fetch of {ids} belongs" if fetches == 1 else f"{fetches:,} fetches of {ids} belong"
     return (
         f"{number} to fetch sessions that began before the log, or of which it lacks fetches (KIP-227): which topics are "
-        "asked for, besides those that are named, is not known."
+        "asked for, besides those that are named, is not known, so that no topic counts as unused before the last of them."
     )
 
 

@@ -32,7 +32,7 @@ from ..questions.presenter import (
 )
 from ..questions.probable import without_a_name
 from ..questions.queries import grouped
-from ..questions.topics import coverage, unresolved
+from ..questions.topics import coverage
 from ..questions.trust import missing_hours, unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, UNDECIDED, WORST_FIRST
 from ..tables.spec import CLIENT
@@ -207,8 +207,7 @@ class _Contents:
         )
 
     def _topics(self) -> Section:
-        notes = [*filter(None, [unresolved(self.scope)]), *coverage(self.scope)]
-        return self._section("who_uses_topics", notes=notes)
+        return self._section("who_uses_topics", notes=coverage(self.scope))
 
     def _activity(self) -> Section:
         table, drawn = requests_over_time(self.scope)

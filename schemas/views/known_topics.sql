@@ -10,6 +10,13 @@ used AS (
     FROM {topic_usage} WHERE operation IN ('produce', 'fetch', 'commit') AND topic IS NOT NULL
     GROUP BY cluster, topic
 ),
+-- These may be of any topic: fetches of sessions that began before the log, and what comes after a client's first 10,000 topics.
+-- An id without a name is that of no topic that has another one.
+unnamed AS (
+    SELECT cluster, max(last_at) AS last_at, max(CASE WHEN topic_id IS NULL THEN last_at END) AS last_without_id_at
+    FROM {topic_usage} WHERE operation IN ('produce', 'fetch', 'commit') AND topic IS NULL
+    GROUP BY cluster
+),
 -- A topic's partitions may be on any broker, so silence about it is evidence only while the logs of all brokers hold every request,
 -- and no broker is known of which no log was read.
 logs AS (
@@ -20,6 +27,7 @@ logs AS (
 ),
 topics AS (
     SELECT cluster, topic, max(deleted_at) AS deleted_at, max(last_named_at) AS last_named_at, min(first_named_at) AS first_named_at,
+           count(topic_id) > 0 AS has_id,
            -- A topic that was created anew has another id.
            CASE WHEN count(topic_id) > 1 THEN max(CASE WHEN topic_id IS NOT NULL THEN first_named_at END) END AS renewed_at
     FROM named
@@ -40,11 +48,13 @@ known AS (
                      AND coalesce(u.last_used_at < l.covered_from, true)
              THEN greatest(
                  l.covered_from, coalesce(t.deleted_at, l.covered_from),
+                 coalesce(CASE WHEN t.has_id THEN x.last_without_id_at ELSE x.last_at END, l.covered_from),
                  coalesce(t.renewed_at, least(t.first_named_at, coalesce(u.last_used_at, t.first_named_at)))
              )
            END AS silent_since
     FROM named AS n
     LEFT JOIN topics AS t ON t.cluster = n.cluster AND t.topic = n.topic
+    LEFT JOIN unnamed AS x ON x.cluster = n.cluster
     LEFT JOIN used AS u ON u.cluster = n.cluster AND u.topic = n.topic
     LEFT JOIN logs AS l ON l.cluster = n.cluster
     LEFT JOIN (SELECT DISTINCT cluster FROM {brokers_without_logs}) AS m ON m.cluster = n.cluster

@@ -112,6 +112,11 @@ def use(api: str) -> bytes:
     return json_record(at=7150, api=api, version=8, request=request, response=response, client_id="d")
 
 
+def of_session(at: float) -> bytes:
+    request = {"sessionId": 7, "sessionEpoch": 5, "topics": [], "forgottenTopicsData": []}
+    return json_record(at=at, api="FETCH", version=11, request=request, response={"sessionId": 7, "responses": []})
+
+
 UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "nobody used them in the covered time": ({"b1": [fetch(-9 * HOUR, topic="long ago"),
             *busy(("never", ID), *((name, None) for name in ("used", *INTERNAL, "gone", "back"))),
@@ -125,6 +130,10 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "only replicated or changed": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED], "b2": [*BUSY[1:], NAMED]}, ["t"]),
     "a broker that fetches has no log": ({"b1": [*busy(("t", ID)), FOLLOWER, CHANGED, NAMED]}, []),
     **{f"by {api}": ({"b1": [*busy(("t", ID), ("u", None)), use(api), NAMED]}, ["u"]) for api in USES},
+    # A session that began before the log may hold any topic; an id without a name may be that of a topic without an id.
+    "of an unknown session": ({"b1": [*busy(("t", ID)), of_session(7150), NAMED]}, []),
+    "of an unknown session before": ({"b1": [of_session(0), *busy(("t", ID)), NAMED]}, ["t"]),
+    "by an id without a name": ({"b1": [*busy(("t", ID), ("u", None)), fetch(7150, OTHER), NAMED]}, ["t"]),
     "an answer lists more brokers": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)]}, []),
     "an answer lists as many": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)], "b2": [*BUSY, NAMED]}, ["t"]),
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
