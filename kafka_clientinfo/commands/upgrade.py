@@ -27,6 +27,7 @@ from ..questions.presenter import (
 )
 from ..questions.queries import programs
 from ..questions.refused import Refusals
+from ..questions.topics import unresolved
 from ..questions.trust import info_clusters, releases_of_brokers, todays_release
 from ..releases.broker_releases import ACCEPTED, REFUSED, WORST_FIRST
 from ..tables.spec import CLIENT
@@ -122,6 +123,7 @@ def execute(context: Context) -> int:
                     )
     if arguments.by == "topic":
         of_topics = losses(scope, str(result.target))
+        result.cannot_tell.extend(filter(None, [unresolved(scope)]))
         title = (
             f"Topics that lose a producer or a consumer, Kafka {result.target}; bytes are of records, which the clients that break "
             "wrote to the topic and read from it, also on connections that do not break"

@@ -173,12 +173,18 @@ def test_wrong_usage_is_refused(words: list[str], sample_warehouse: Path, ask: A
     assert (answer.code, "Traceback" in answer.err) == (2, False)
 
 
-def test_upgrade_by_topic_lists_losses(scope: Scope, sample_warehouse: Path, ask: Any) -> None:
+def test_upgrade_by_topic_lists_losses(
+    scope: Scope, sample_warehouse: Path, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "kafka_clientinfo.commands.upgrade.unresolved", lambda scope: "5 fetches are of no known topic."
+    )
     line = ("upgrade", "--target", TARGET, "--by", "topic", "--warehouse", sample_warehouse)
     answer, text = ask(*line, "--json"), ask(*line)
     assert (answer.code, text.code) == (3, 3)
     assert [row["topic"] for row in answer.json["by_topic"]] == [row["topic"] for row in losses(scope, TARGET).dicts()]
     assert "Topics that lose a producer or a consumer" in text.out
+    assert "5 fetches are of no known topic." in answer.json["cannot_tell"]  # these topics may lose a client too
 
 
 def test_owners_are_matched_by_topic(sample_warehouse: Path, tmp_path: Path, ask: Any) -> None:
