@@ -14,7 +14,7 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from .heads import head_of, uncoloured, words_after
-from .line_records import WINDOW
+from .line_records import WINDOW, is_unended
 from .record_marks import COMPLETED, FILLER, LOGGER_END, OWN_WORDS, PREFIX, TEXT_STARTS, TOTAL_TIME
 from .starts import END_WINDOW, split_logger, start_of
 from .wrappers import Line, unwrapped
@@ -91,18 +91,21 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
         latest: time at which the file was last written; None if it is not known, which counts as now.
     """
     lines = list(_lines(sample, latest))
-    votes, form = Counter[tuple[bytes, int]](), b""
+    votes, form, first = Counter[tuple[bytes, int]](), b"", dict[bytes, Line]()
     for line in lines:
         form = form_of(line) if _begins_record(line) else form
-        votes[form, _end(line)] += 1
-    loggers = {form: votes[form, _KAFKAS] + votes[form, _OTHER] for form, _ in votes}
-    logger_ends = frozenset(form for form, number in loggers.items() if number >= max(1, votes[form, _NO_LOGGER]))
+        votes[form, end := _end(line)] += 1
+        if end != _NOTHING:
+            first.setdefault(form, line)  # it is no client's text
+    without = {form for form, line in first.items() if (start := start_of(line)) and is_unended(start.message)}
+    loggers = {form: votes[form, _KAFKAS] + votes[form, _OTHER] for form, _ in votes if form not in without}
+    logger_ends = frozenset(form for form, number in loggers.items() if number >= max(1, 3 * votes[form, _NO_LOGGER]))
     request = next((request for line in lines if (request := _REQUEST.search(line.text))), None)
     is_json = request is not None and request[1] is not None
     is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
-    is_kafkas = votes[b"[", _KAFKAS] >= max(votes[b"[", _OTHER], votes[b"[", _NO_LOGGER])
+    is_kafkas = b"[" not in without and votes[b"[", _KAFKAS] >= max(votes[b"[", _OTHER], votes[b"[", _NO_LOGGER])
     if is_kafkas and not is_coloured and _begins_in_kafkas_pattern(lines):
-        return Layout(json_requests=is_json)
+        return Layout(True, logger_ends if votes[b"[", _NO_LOGGER] else KAFKA.logger_ends, json_requests=is_json)
     return Layout(False, logger_ends, latest, is_json)
 
 

@@ -11,9 +11,10 @@ from .compression import CorruptFile
 from .framing import CLOSING, FAILED_LOGIN, TRACES, RawRecord
 from .generations.text import read_tail
 from .plain_splitter import Splitter
-from .record_marks import COMPLETED, TOTAL_TIME
+from .record_marks import COMPLETED, TEXT_STARTS, TOTAL_TIME
 from .request_event import MalformedRecord
 from .starts import REQUEST_LOGGER, Start, split_logger
+from .torn import is_one
 from .wrappers import Line
 
 WINDOW = 8 << 10
@@ -88,6 +89,7 @@ class LineRecord:
         is_trace: whether this is a trace of a request.
         finished: whether it ends as a record does.
         later: lines after its end that may still turn out to belong to it.
+        unended: number of whole requests in it, each on one line, that lack the logger with which records end.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class LineRecord:
         self.is_trace = self.header_end is not None
         self.finished = False
         self.later: list[RawRecord] = []
+        self.unended = 0
 
     @property
     def may_end(self) -> bool:
@@ -133,13 +136,7 @@ class LineRecord:
             return False  # a client's line: this logger writes no traces
         if logger is None and self.logger_ends and self.start is not None and self.start.logger is None:
             return False
-        if not self.is_request:
-            return True
-        if any(part in text[text.rfind(b"\n") + 1 :] for part in _MAY_END):
-            with suppress(MalformedRecord):
-                read_tail(message)
-                return True
-        return False
+        return not self.is_request or _ends_with_tail(message)
 
     def raw(self, finished: bool = True, torn: bool = False) -> RawRecord:
         """Return the record."""
@@ -149,6 +146,20 @@ class LineRecord:
         escaped = self.start is not None and self.start.escaped
         data, length = self.data.join(), self.data.length
         return RawRecord(self.begin, data, length, finished, self.forged, text, torn, escaped)
+
+
+def _ends_with_tail(message: bytes) -> bool:
+    if any(part in message[message.rfind(b"\n") + 1 :] for part in _MAY_END):
+        with suppress(MalformedRecord):
+            read_tail(message)
+            return True
+    return False
+
+
+def is_unended(message: bytes) -> bool:
+    """Return whether a line's message is a whole request in text without a logger."""
+    is_whole = message.startswith(TEXT_STARTS) and split_logger(message)[1] is None and is_one(message)
+    return is_whole and _ends_with_tail(message.rstrip())
 
 
 def in_kafkas_pattern(start: Start, text: bytes, logger_ends: bool) -> bytes:

@@ -5,7 +5,7 @@ A splitter does no I/O and calls nobody. Its caller reads the file, gives it blo
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Protocol
 
 from . import framing
@@ -65,8 +65,13 @@ class PlainSplitter:
         kind: Framing = REQUEST_LOG,
         is_over: bool = False,
         others: Callable[[int, bool], Splitter] | None = None,
+        ends: Set[bytes] = frozenset((b"[",)),
     ) -> None:
-        """Begin at an offset; `others` returns a splitter for lines in other layouts, from an offset and `is_over`."""
+        """Begin at an offset; `others` returns a splitter for lines in other layouts, from an offset and `is_over`.
+
+        It empties `ends` if records turn out to lack their logger.
+        """
+        self._ends = ends
         self.offset = offset
         self._of_others = others
         self._others: Splitter | None = None
@@ -103,6 +108,8 @@ class PlainSplitter:
         if end >= 0:
             data, self.start = self.buffer[self.start : end], end
             return self._cut(data)
+        if self._others:
+            return self.next_record()
         self._drop_records()
         if self._shortest_rest or not self.buffer:
             return None
@@ -135,12 +142,23 @@ class PlainSplitter:
     def _begins_otherwise(self) -> bool:
         """Return whether the current record is in another layout, and begin to read it so."""
         buffer, start = self.buffer, self.start
-        if self._of_others is None or self._truncated or prefix_of(buffer, start):
+        if self._of_others is None or self._truncated or (self._ends and prefix_of(buffer, start)):
             return False
         if not self._is_in_another_layout(start):
             return False
-        self._others = self._of_others(self.offset, self._is_over)
+        return self._begin_otherwise(self._of_others)
+
+    def _begin_otherwise(self, others: Callable[[int, bool], Splitter]) -> bool:
+        self._others, self._begun_at = others(self.offset, self._is_over), self.offset
         return True
+
+    def _is_read_otherwise(self) -> bool:
+        """Return whether the current record is a request in text, of which the end is missing, and begin to read it by lines."""
+        prefix = prefix_of(self.buffer, self.start)
+        is_text = prefix is not None and self.buffer.startswith(TEXT_STARTS, prefix.end())
+        if not is_text or self._truncated or self._of_others is None:
+            return False
+        return self._begin_otherwise(self._of_others)
 
     def _is_in_another_layout(self, at: int) -> bool:
         """Return whether the line at this position has a wrapper or the start of a record; False if it goes on later."""
@@ -162,14 +180,16 @@ class PlainSplitter:
             self._drop_records()
             return False
         end = end or len(buffer)
-        if end == start or (others.is_idle and prefix_of(buffer, start) is not None):
+        is_idle = others.is_idle and self.offset > self._begun_at
+        is_over = end == start or (is_idle and prefix_of(buffer, start) is not None)
+        if is_over:
             others.end()
         else:
             others.receive(buffer[start:end])
             self.skip(end)
         self._pieces.extend(iter(others.next_record, None))
         last = self._pieces[-1] if self._pieces else None
-        if end == start or (last is not None and last.offset + last.length == self.offset):
+        if is_over or (last is not None and last.offset + last.length == self.offset):
             self._others = None
             self._begin_record()
         return True
@@ -201,6 +221,8 @@ class PlainSplitter:
                 if self._framing.starts_record(buffer, start, at):
                     return at
                 self._forged += is_prefix
+                if self._is_read_otherwise():
+                    return -1
 
     def _is_json_line(self, line_end: int) -> bool:
         buffer, start = self.buffer, self.start

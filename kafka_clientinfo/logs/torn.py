@@ -54,9 +54,14 @@ def may_be_two(message: bytes) -> bool:
     the header, a second tail, or the rest of a body.
     """
     words = max(map(message.rfind, TEXT_STARTS))
-    headers, tails = (list(end.finditer(message, max(0, words))) for end in (_HEADER_END, _TAIL))
-    if words < 0 or len(headers) != 1 or len(tails) != 1:
+    return words >= 0 and is_one(message[words:])
+
+
+def is_one(request: bytes) -> bool:
+    """Return whether bytes that begin with a request in text hold the rest of one, and no part of another one."""
+    headers, tails = (list(end.finditer(request)) for end in (_HEADER_END, _TAIL))
+    if len(headers) != 1 or len(tails) != 1:
         return False
-    body = message[headers[0].end() : tails[0].start()]
+    body = request[headers[0].end() : tails[0].start()]
     is_balanced = all(body.count(opening) == body.count(closing) for opening, closing in ((b"{", b"}"), (b"[", b"]")))
-    return is_balanced and (message.startswith(COMPLETED + b"Name:", words) or body.endswith((b"}", b",response:")))
+    return is_balanced and (request.startswith(COMPLETED + b"Name:") or body.endswith((b"}", b",response:")))

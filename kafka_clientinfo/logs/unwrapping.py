@@ -29,11 +29,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
+from .framing import IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout, form_of
-from .line_records import WINDOW, Kept, LineRecord, in_kafkas_pattern, is_failure, receive_all
+from .line_records import WINDOW, Kept, LineRecord, in_kafkas_pattern, is_failure, is_unended, receive_all
 from .plain_splitter import PlainSplitter, Splitter
 from .record_marks import COMPLETED
 from .starts import Start, start_of, unreadable_start
@@ -49,9 +49,11 @@ _FILLER = b"\xef\xbb\xbf\0"
 class LineSplitter:
     """The `Splitter` for all other layouts: the record and the line that are open, and the records that are ready."""
 
-    def __init__(self, offset: int, is_over: bool, layout: Layout, keeps_traces: bool) -> None:
+    def __init__(self, offset: int, is_over: bool, layout: Layout, ends: set[bytes], keeps_traces: bool) -> None:
+        """Begin at an offset; `ends` are the layout's `logger_ends`, of which those are removed that no longer hold."""
         self._is_over = is_over
         self._layout = layout
+        self._ends = ends
         self._keeps_traces = keeps_traces
         self._at = offset
         self._rest = Kept()
@@ -92,6 +94,7 @@ class LineSplitter:
         if self._is_over:
             if length:
                 self._take(rest, length)
+            self._learn_end(2)
             self._end_open()
             return
         waiting = [record for record in (self._open, self._part) if record is not None]
@@ -152,9 +155,10 @@ class LineSplitter:
             return
         elif owner is not None:
             owner.forged += start is not None
+            owner.unended += owner.unended > 0 and start is not None and is_unended(start.message)
             owner.add(data, length, b"\n" + line.text)
-            if start is None or not reports_failure(start.message):  # inside a record, a failure does not end it
-                self._judge(owner)
+            if not self._learn_end(3) and (start is None or not reports_failure(start.message)):
+                self._judge(owner)  # inside a record, a failure does not end it
             return
         if start is None:
             is_torn = line.text.startswith(b'{"') and json_object(line.text) is None
@@ -163,11 +167,27 @@ class LineSplitter:
             text = in_kafkas_pattern(start, start.message, False)
             self._records.append(RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped))
         else:
-            logger_ends = form_of(line) in self._layout.logger_ends
+            logger_ends = form_of(line) in self._ends
             self._open = LineRecord(begin, line, start, logger_ends, self._keeps_traces and is_failure(start.message))
             self._open.forged = _inner_starts(start)
+            self._open.unended = logger_ends and is_unended(start.message)
             self._open.add(data, length, start.message)
             self._judge(self._open)
+
+    def _learn_end(self, number: int) -> bool:
+        """Take the open record line by line if so many requests in it show that its pattern no longer writes a logger.
+
+        A client that knows no end of this log writes fewer; one that does could write the logger, too.
+        """
+        owner = self._open
+        if owner is None or owner.finished or owner.unended < number or owner.data.length > MAX_RECORD:
+            return False
+        self._ends.discard(form_of(owner.line))
+        data, self._open, self._at = owner.data.join(), None, owner.begin
+        *lines, rest = data.split(b"\n")
+        for line in [line + b"\n" for line in lines] + [rest] * bool(rest):
+            self._take(line, len(line))
+        return True
 
     def _judge(self, record: LineRecord) -> None:
         """Find out whether the record ends with its last line, and yield it if it can have no further line."""
@@ -197,10 +217,11 @@ def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_ove
     Under `framing.IDENTITY` no record has a stack trace. `is_over` says that the file no longer grows: at its end a
     whole record counts, and an incomplete one is torn.
     """
+    ends = {*layout.logger_ends}
     if layout.splittable:
-        others = partial(LineSplitter, layout=layout._replace(logger_ends=frozenset()), keeps_traces=True)
-        return PlainSplitter(offset, kind, is_over, others if kind is REQUEST_LOG else None)
-    return LineSplitter(offset, is_over, layout, kind is not IDENTITY)
+        others = partial(LineSplitter, layout=layout, ends=ends, keeps_traces=True)
+        return PlainSplitter(offset, kind, is_over, others if kind is REQUEST_LOG else None, ends)
+    return LineSplitter(offset, is_over, layout, ends, kind is not IDENTITY)
 
 
 def split_records(

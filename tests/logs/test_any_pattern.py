@@ -18,7 +18,7 @@ from tests.amounts import one_in, places
 from tests.builders import TEXT_RECORDS, json_record, request_header_struct_record
 from tests.logs.excerpts import GENERATIONS, parse, requests
 from tests.logs.laid_out import TRACES, comparable, events
-from tests.logs.patterns import LINES, MESSAGE, PATTERNS, THREAD, Write, kafka, written
+from tests.logs.patterns import LINES, LOGGER, MESSAGE, PATTERNS, THREAD, Write, kafka, written
 from tests.wrapping import wrap
 
 
@@ -212,6 +212,23 @@ def test_a_text_log_may_change_its_pattern() -> None:
     for first, second in ((kafka, PATTERNS["Cloudera"]), (PATTERNS["Cloudera"], kafka)):
         parts = [written(first, lines[at : at + 1]) + written(second, lines[at + 1 : at + 2]) for at in range(0, 8, 2)]
         assert len(requests(events(b"".join(parts) + written(kafka, lines[:1])))) == 9
+
+
+SEAMS = {"logger": kafka, "thread": lambda *line: f"{kafka(*line)} [{THREAD}]", "none": lambda *line: kafka(*line)[:-len(f" ({LOGGER})")],
+         "bare": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m}", "ended": lambda d, t, ms, lv, m: f"{d} {t},{ms} {lv} {m} ({LOGGER})"}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(1, 3), (3, 3), (3, 4, 3), (5, 1), (1, 1, 1, 1, 1)])
+@pytest.mark.parametrize(("first", "second"), [pair for pair in product(SEAMS, SEAMS) if pair[0] != pair[1]])
+@pytest.mark.parametrize("generation", [name for name in GENERATIONS if name != "json"])
+def test_a_pattern_in_text_may_gain_or_lose_its_logger(
+    generation: str, first: str, second: str, sizes: tuple[int, ...]
+) -> None:
+    """The last request may be a torn one, or a client's text, if records before it end otherwise."""
+    lines = [line for line in LINES[generation] if line[5].count("{") == line[5].count("}")]
+    parts = [(SEAMS[(first, second)[at % 2]], lines[at * 3 : at * 3 + size]) for at, size in enumerate(sizes)]
+    got = events(b"".join(written(write, some) for write, some in parts))
+    assert sum(sizes) - 1 <= len(requests(got)) <= len(got) == sum(sizes)
 
 
 def event_of(message: str) -> str:
