@@ -13,6 +13,7 @@ brace, no level above INFO, and no logger but that of requests.
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from .record_marks import OWN_WORDS, REQUEST_LOGGERS, ZONE
@@ -44,10 +45,9 @@ _TAIL = re.compile(
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
-_ZONE = rb"(?: ?(?P<zone>" + ZONE + rb"))?(?! ?[AaPp]\.?[Mm])"
-"""A zone; a clock of twelve hours is none that is read."""
+_ZONE = rb"(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?(?: ?(?P<zone>" + ZONE + rb"))?"
 _CLOCK = (
-    rb"(?P<clock>\d\d:\d\d:\d\d)(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))"
+    rb"(?P<clock>\d\d:\d\d:\d\d|\d:\d\d:\d\d(?= ?[AaPp]\.?[Mm]\b))(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))"
     + _ZONE
 )
 _MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
@@ -55,6 +55,10 @@ _MONTHS = {name: b"%02d" % at for at, name in enumerate(b"Jan Feb Mar Apr May Ju
 _FORMS = (
     re.compile(rb"(?<!\d)(?P<year>\d{4})([-/.])(?P<month>\d\d)\2(?P<day>\d\d)[ T_]" + _CLOCK + rb"(?!\d|-\d)"),
     re.compile(rb"(?<!\d)(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{4})[ T]" + _CLOCK),
+    re.compile(
+        rb"(?<![\d./-])(?P<first>\d\d)([/-])(?P<month>\d\d)\2(?P<last>(?:20)?\d\d)(?P<year>)(?P<day>)[ T:]" + _CLOCK
+    ),
+    re.compile(rb"(?<![^\s|])[DI](?P<month>[01]\d)(?P<day>[0-3]\d)(?P<year>) " + _CLOCK),
     re.compile(rb"(?<!\d)(?P<day>\d\d?)[/ .-]" + _MONTH + rb"[/ .-](?P<year>\d{4})[ :T]" + _CLOCK),
     re.compile(
         rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T](?P<clock>\d\d:?\d\d:?\d\d)"
@@ -67,9 +71,10 @@ _NUMBER = re.compile(
     rb"(?<![\w.-])(?:(20[1-9]\d)([01]\d)([0-3]\d)([0-2]\d)([0-5]\d)([0-5]\d)(\d{3,9})?"
     rb"|(\d{10})(?:((?:\d{3}){1,3})|\.(\d{1,9}))?)(?![\w:-]|\.\d)"
 )
-"""A time in digits alone: log4j's COMPACT, or the epoch in seconds down to nanoseconds."""
+"""A time in digits alone: log4j's COMPACT, or the epoch in seconds down to nanoseconds, but not `%r [%t]`."""
 _FIRST_RELEASE = 1_293_840_000_000_000
 """2011, the year of Kafka's first release; a lower number is none of the epoch."""
+_YEAR = timedelta(days=366)
 _INNER = re.compile(
     rb"\[(?![\s\d])[^\[\]]{0,300}\]|(?<![\w.-])(?!(?:t|ts|date|epoch|time(?:stamp)?)=)[\w.-]{1,64}+=\S{1,255}"
 )
@@ -144,10 +149,20 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         found = _date_in(outer) or (None if has_time else found)
     if found is not None:
         time = found.groupdict()
-        month, day = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2)
-        digits = time["clock"].replace(b":", b"")
+        month, day, year = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2), time["year"]
+        digits = time["clock"].replace(b":", b"").zfill(6)
+        if time["half"]:
+            hour = int(digits[:2])
+            if not 1 <= hour <= 12:
+                return None
+            digits = b"%02d" % (hour % 12 + 12 * (time["half"] in b"Pp")) + digits[2:]
         clock = b":".join((digits[:2], digits[2:4], digits[4:]))
-        year = time["year"] or _latest_year(month + b"-" + day + b" " + clock, _end_of(latest))
+        if "first" in time:
+            date = _only_date(time["first"], month, time["last"], _end_of(latest))
+            if date is None:
+                return None
+            year, month, day = f"{date:%Y %m %d}".encode().split()
+        year = year or _latest_year(month + b"-" + day + b" " + clock, _end_of(latest))
         fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
         return b"-".join((year, month, day)) + b" " + clock + (b"," + fraction if fraction else b"") + zone
     found = None if has_time else _NUMBER.search(outer)
@@ -159,7 +174,11 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         return compact + (b"," + found[7] if found[7] else b"") if compact < f"{end:%Y-%m-%d}".encode() else None
     fraction = found[9] or found[10] or b""
     micros = int(found[8]) * 1_000_000 + int(fraction.ljust(6, b"0")[:6])
-    return of_epoch(micros) if _FIRST_RELEASE <= micros < end.timestamp() * 1_000_000 else None
+    may_be_uptime = not fraction and head.strip() != found[0]  # `%r` is as high after 15 to 21 days
+    first = (end - _YEAR).timestamp() * 1_000_000 if may_be_uptime else _FIRST_RELEASE
+    if may_be_uptime and found[8] + b" [" in head:
+        return None
+    return of_epoch(micros) if first <= micros < end.timestamp() * 1_000_000 else None
 
 
 def _date_in(text: bytes) -> re.Match[bytes] | None:
@@ -168,6 +187,18 @@ def _date_in(text: bytes) -> re.Match[bytes] | None:
         if found := [*form.finditer(text)]:
             return found[-1]
     return None
+
+
+def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime) -> datetime | None:
+    """Return the date that three numbers can be, of the year before `end` if there is one; None if there are several."""
+    orders = [(last, middle, first), (last, first, middle), (first, middle, last)][: 4 - len(last) // 2]
+    dates = set()
+    for year, month, day in orders:
+        with suppress(ValueError):
+            dates.add(datetime(2000 + int(year[-2:]), int(month), int(day), tzinfo=UTC))
+    dates = {date for date in dates if date <= end}
+    dates = {date for date in dates if end - date < _YEAR} or dates
+    return dates.pop() if len(dates) == 1 else None
 
 
 def _end_of(latest: datetime | None) -> datetime:

@@ -57,22 +57,23 @@ class UnreadableForm(OSError):
     """A log is in a form that must be converted before it can be read; the text says from what, and how."""
 
 
-def check_form(sample: bytes) -> None:
+def check_form(sample: bytes, latest: datetime | None = None) -> None:
     """Refuse a log in UTF-16, and one without dates.
 
     Args:
         sample: the first bytes of its decompressed content.
+        latest: that of `Layout`.
 
     Raises:
         UnreadableForm: it is one of these.
     """
     if sample.startswith(UTF_16_MARKS) or any(words in sample for words in _WORDS_IN_UTF_16):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
-    starts = filter(None, map(start_of, _lines(sample[:SAMPLE], None)))
+    starts = filter(None, map(start_of, _lines(sample[:SAMPLE], latest)))
     is_dated = any(OWN_WORDS.match(start.message) for start in starts)
-    if not is_dated and any(map(_is_undated, _lines(sample[:SAMPLE], None))):
+    if not is_dated and any(map(_is_undated, _lines(sample[:SAMPLE], latest))):
         raise UnreadableForm(
-            "its requests have no date, or none that is certain, as `11/12/2026` or `2:57 PM`; write one with each line "
+            "its requests have no date, or none that is certain, as `11/12/2026`; write one with each line "
             "(`%d{ISO8601}` in log4j's pattern), or keep the wrapper that states the time"
         )
 

@@ -149,7 +149,7 @@ def head(
             skipped, blocks = without_filler(content.blocks(0, None, FIRST_BLOCK))
             is_known = layout is not None or framing is not REQUEST_LOG
             sample, blocks = _begin(blocks, is_known)
-            check_form(sample)
+            check_form(sample, latest)
             if not is_known:
                 beginning = sample[:FIRST_BLOCK]  # of a compressed file the sample is larger
                 layout = detect(beginning if is_enough(beginning) else sample, latest)

@@ -70,7 +70,7 @@ def _content(sample: bytes, latest: datetime | None) -> LogContent | None:
     text = sample.replace(b"\0", b"")  # UTF-16 has a zero beside each byte of the words
     if not any(word in text for word in _WORDS):  # faster than a pattern
         return None
-    check_form(sample)
+    check_form(sample, latest)
     parser = Parser()
     handled = False
     for record in split_records([sample], 0, detect(sample, latest)):
