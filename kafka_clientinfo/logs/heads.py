@@ -190,14 +190,15 @@ def _date_in(text: bytes) -> re.Match[bytes] | None:
 
 
 def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime) -> datetime | None:
-    """Return the date that three numbers can be, of the year before `end` if there is one; None if there are several."""
+    """Return the only date before `end` that three numbers can be, or with a short year the only one in the year before it."""
     orders = [(last, middle, first), (last, first, middle), (first, middle, last)][: 4 - len(last) // 2]
     dates = set()
     for year, month, day in orders:
         with suppress(ValueError):
             dates.add(datetime(2000 + int(year[-2:]), int(month), int(day), tzinfo=UTC))
     dates = {date for date in dates if date <= end}
-    dates = {date for date in dates if end - date < _YEAR} or dates
+    if len(last) == 2:
+        dates = {date for date in dates if end - date < _YEAR} or dates
     return dates.pop() if len(dates) == 1 else None
 
 

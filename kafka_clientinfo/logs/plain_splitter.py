@@ -24,7 +24,7 @@ from .record_marks import (
     strip_logger,
 )
 from .starts import start_of, unreadable_start
-from .torn import inner_request, text_end
+from .torn import inner_request, is_one, text_end
 from .wrappers import unwrapped
 
 _BRACKET = ord("[")
@@ -153,12 +153,13 @@ class PlainSplitter:
         return True
 
     def _is_read_otherwise(self) -> bool:
-        """Return whether the current record is a request in text, of which the end is missing, and begin to read it by lines."""
-        prefix = prefix_of(self.buffer, self.start)
-        is_text = prefix is not None and self.buffer.startswith(TEXT_STARTS, prefix.end())
-        if not is_text or self._truncated or self._of_others is None:
+        """Return whether the current record begins with a whole request in text that ends otherwise, and begin to read it so."""
+        buffer, start, others = self.buffer, self.start, self._of_others
+        prefix = None if others is None or self._truncated else prefix_of(buffer, start)
+        if others is None or prefix is None or not buffer.startswith(TEXT_STARTS, prefix.end()):
             return False
-        return self._begin_otherwise(self._of_others)
+        line = buffer[prefix.end() : buffer.find(b"\n", start)]
+        return is_one(line) and self._begin_otherwise(others)
 
     def _is_in_another_layout(self, at: int) -> bool:
         """Return whether the line at this position has a wrapper or the start of a record; False if it goes on later."""
