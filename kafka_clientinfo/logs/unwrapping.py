@@ -24,12 +24,13 @@ A runtime may mix stdout with stderr. A line of another stream ends an ended rec
 parts of a line, its bytes are that record's, unless it holds a request or has no wrapper: then the record is torn.
 """
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, RawRecord
+from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout, form_of
@@ -180,12 +181,11 @@ class LineSplitter:
         A client that knows no end of this log writes fewer; one that does could write the logger, too.
         """
         owner = self._open
-        if owner is None or owner.finished or owner.unended < number or owner.data.length > MAX_RECORD:
+        if owner is None or owner.finished or owner.unended < number or owner.data.length > len(owner.data.join()):
             return False
         self._ends.discard(form_of(owner.line))
-        data, self._open, self._at = owner.data.join(), None, owner.begin
-        *lines, rest = data.split(b"\n")
-        for line in [line + b"\n" for line in lines] + [rest] * bool(rest):
+        self._open, self._at = None, owner.begin
+        for line in re.findall(rb"[^\n]*\n|[^\n]+", owner.data.join()):
             self._take(line, len(line))
         return True
 

@@ -243,8 +243,10 @@ def _event_time(fields: dict[str, Any]) -> bytes | None:
     named.sort(key=lambda key: _LATER.search(key) is not None)
     known = (time for name in _TIMES if (time := _time(fields.get(name))) is not None)
     others = (time for name in named if (time := _time(fields[name])) is not None and time > _FIRST_RELEASE)
-    pair = (f"{fields[name]} {fields['time']}" for name in ("date",) if name in fields and "time" in fields)
-    return next(chain(known, others, filter(None, map(_time, pair))), None)
+    pair = (
+        time for _ in range("date" in fields) if (time := _time(f"{fields['date']} {fields.get('time')}")) is not None
+    )
+    return next(chain(known, others, pair), None)
 
 
 def _time(value: object) -> bytes | None:

@@ -68,6 +68,10 @@ PATTERNS: dict[str, Write] = {
     "kubectl --prefix": lambda *line: f"[pod/my-cluster-kafka-0/kafka] {kafka(*line)}",
     "grep": lambda *line: f"/var/log/kafka/kafka-request.log:12:{kafka(*line)}",
     "Loki": lambda d, t, ms, lv, m: f'{d}T{t}.{ms}Z {{app="kafka", pod="kafka-0"}} {kafka(d, t, ms, lv, m)}',
+    "glog": lambda d, t, ms, lv, m: f"I{d[5:7]}{d[8:]} {t}.{ms}000 17 request.go:62] {m}",
+    "days with dashes": lambda d, t, ms, lv, m: f"{d[8:]}-{d[5:7]}-{d[:4]} {t},{ms} {lv} {m}",
+    "years of two digits": lambda d, t, ms, lv, m: f"{d[2:].replace('-', '/')} {t},{ms} {lv} {LOGGER}: {m}",
+    "date and time apart": lambda d, t, ms, lv, m: dumps({"date": d, "time": f"{t}.{ms}", "message": m}),
     "JSON in an array": lambda *line: f"{in_json('message', True)(*line)},",
     "JSON in lines": lambda *line: f'    "message": {dumps(kafka(*line))},',
     "GELF": lambda d, t, ms, lv, m: dumps(
