@@ -151,6 +151,7 @@ def test_unresolved_fetches_are_counted_in_a_sentence(unused: Scope, small: Scop
     begins = "1 fetch of 1 client id belongs to fetch sessions that began before the log, or of which it lacks fetches "
     assert str(topics.unresolved(unused)).startswith(begins)
     assert topics.unresolved(small) is None
+    assert topics.coverage(unused)[-1] == topics.unresolved(unused)
 
 
 def test_the_command_answers_the_same(scope: Scope, sample_warehouse: Path, ask: Any) -> None:
