@@ -9,8 +9,8 @@ WITH unnamed AS (
            -- Not if it states a name, even one that is refused.
            CASE WHEN c.software_valid_by_broker IS NULL
                 THEN get(filter(c.candidate_software, one -> one.software_name = p.probable_software_name
-                    AND transform(split(replace(one.versions_from, '.', ' '), ' '), n -> CAST(n AS INT)) <= p.last_release
-                    AND transform(split(replace(one.versions_to, '.', ' '), ' '), n -> CAST(n AS INT)) >= p.first_release), 0) END AS of_client
+                    AND transform(split(replace(one.versions_from, '.', ' '), ' '), n -> try_cast(n AS INT)) <= p.last_release
+                    AND transform(split(replace(one.versions_to, '.', ' '), ' '), n -> try_cast(n AS INT)) >= p.first_release), 0) END AS of_client
     FROM {connections} AS c
     LEFT JOIN {probable_clients} AS p
       ON c.cluster = p.cluster AND c.client_id = p.client_id AND c.principal IS NOT DISTINCT FROM p.principal

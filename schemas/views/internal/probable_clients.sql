@@ -10,8 +10,8 @@ FROM (
     FROM (
         SELECT cluster, principal, client_id, remote_host, CAST(floor(unix_micros(opened_at) / 864e8) AS BIGINT) AS day_no,
                probable_software_name AS shown,
-               transform(split(replace(probable_versions_from, '.', ' '), ' '), n -> CAST(n AS INT)) AS first_release,
-               transform(split(replace(probable_versions_to, '.', ' '), ' '), n -> CAST(n AS INT)) AS last_release,
+               transform(split(replace(probable_versions_from, '.', ' '), ' '), n -> try_cast(n AS INT)) AS first_release,
+               transform(split(replace(probable_versions_to, '.', ' '), ' '), n -> try_cast(n AS INT)) AS last_release,
                -- Bindings state names of their own for the library that speaks for them.
                CASE WHEN client_software_name <> 'unknown' THEN coalesce(b.library, client_software_name) END AS stated,
                CASE WHEN size(candidate_software) > 0 THEN transform(candidate_software, one -> one.software_name) END AS others
