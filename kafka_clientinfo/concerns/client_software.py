@@ -363,7 +363,9 @@ def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     software = sentence("software {client_software_name!r} {client_software_version!r}")
     found = _contradicting_name(F.col("client_software_name"), F.col("client_software_version"))
     behaves = F.concat(F.lit(" behaves as "), shown(found), sentence(", beginning with {handshake!r}"))
-    contradicted = ConnectionRule(found.isNotNull(), F.concat(software, behaves))
+    # Through a proxy one client may have stated the name, and another behave so.
+    is_one_client = ~F.coalesce("has_several_client_ids", F.lit(False))
+    contradicted = ConnectionRule(found.isNotNull() & is_one_client, F.concat(software, behaves))
     return {"software_name_contradicted": contradicted, **_policy_rules(settings, software)}
 
 

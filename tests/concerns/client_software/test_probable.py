@@ -82,8 +82,10 @@ def stated(name: str, version: str, text: str) -> list[Row]:
     return [first | {"request": named(name, version)}, *(row | known for row in others)]
 
 
+SHARED = "stated sarama, and another client of a proxy behaves as Java"
 CASES = (
-    {name: rows for name, (rows, *_) in NAMED.items()}
+    {SHARED: [row | {"client_id": f"c{number // 2}"} for number, row in enumerate(stated("sarama", "v1.45.2", JAVA_41))]}
+    | {name: rows for name, (rows, *_) in NAMED.items()}
     | UNNAMED
     | {case: stated(name, version, text) for case, (name, version, text, _) in STATED.items()}
 )
@@ -119,6 +121,10 @@ def test_a_stated_name_stays_and_is_contradicted_by_another_librarys_behaviour(j
         assert (row["client_software_name"], row["client_software_version"]) == (software, version)
     assert [row[column] for column in COLUMNS] == [None] * 4
     assert ("software_name_contradicted" in judged.violations[name]) == is_contradicted
+
+
+def test_a_connection_of_several_clients_contradicts_no_name(judged: Judged) -> None:
+    assert "software_name_contradicted" not in judged.violations[SHARED]
 
 
 def test_the_message_says_what_is_wrong(judged: Judged) -> None:
