@@ -87,6 +87,7 @@ class PlainSplitter:
         self._truncated = 0  # number of bytes of the current record that were dropped
         self._search_from = 0
         self._forged = 0
+        self._is_no_request = False  # or one that is not whole on its first line
 
     def receive(self, block: bytes) -> None:
         self.buffer = self.buffer + block if self.buffer else block
@@ -155,11 +156,11 @@ class PlainSplitter:
     def _is_read_otherwise(self) -> bool:
         """Return whether the current record begins with a whole request in text that ends otherwise, and begin to read it so."""
         buffer, start, others = self.buffer, self.start, self._of_others
-        prefix = None if others is None or self._truncated else prefix_of(buffer, start)
+        prefix = None if others is None or self._truncated or self._is_no_request else prefix_of(buffer, start)
         if others is None or prefix is None or not buffer.startswith(TEXT_STARTS, prefix.end()):
             return False
-        line = buffer[prefix.end() : buffer.find(b"\n", start)]
-        return is_one(line) and self._begin_otherwise(others)
+        self._is_no_request = not is_one(buffer[prefix.end() : buffer.find(b"\n", start)])
+        return not self._is_no_request and self._begin_otherwise(others)
 
     def _is_in_another_layout(self, at: int) -> bool:
         """Return whether the line at this position has a wrapper or the start of a record; False if it goes on later."""
