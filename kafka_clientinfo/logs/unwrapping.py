@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from .broker_records import reports_failure
-from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord
+from .framing import IDENTITY, MAX_RECORD, REQUEST_LOG, Framing, RawRecord
 from .heads import uncoloured
 from .json_bodies import json_object
 from .layouts import KAFKA, Layout, form_of
@@ -181,7 +181,8 @@ class LineSplitter:
         A client that knows no end of this log writes fewer; one that does could write the logger, too.
         """
         owner = self._open
-        if owner is None or owner.finished or owner.unended < number or owner.data.length > len(owner.data.join()):
+        is_whole = self._part is None and owner is not None and owner.data.length <= MAX_RECORD
+        if owner is None or not is_whole or owner.finished or owner.unended < number:
             return False
         self._ends.discard(form_of(owner.line))
         self._open, self._at = None, owner.begin
