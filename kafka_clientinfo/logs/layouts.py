@@ -94,10 +94,10 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
     lines = list(_lines(sample, latest))
     votes, form, first = Counter[tuple[bytes, int]](), b"", dict[bytes, Line]()
     for line in lines:
-        form = form_of(line) if _begins_record(line) else form
-        votes[form, end := _end(line)] += 1
-        if end != _NOTHING:
+        if _begins_record(line):
+            form = form_of(line)
             first.setdefault(form, line)  # it is no client's text
+        votes[form, _end(line)] += 1
     without = {form for form, line in first.items() if (start := start_of(line)) and is_unended(start.message)}
     loggers = {form: votes[form, _KAFKAS] + votes[form, _OTHER] for form, _ in votes if form not in without}
     logger_ends = frozenset(form for form, number in loggers.items() if number >= max(1, 3 * votes[form, _NO_LOGGER]))

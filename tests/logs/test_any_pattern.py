@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing, plain_splitter, torn
 from kafka_clientinfo.logs.layouts import UnreadableForm, check_form, detect
 from kafka_clientinfo.logs.reader import head
-from kafka_clientinfo.logs.unwrapping import split_records
+from kafka_clientinfo.logs.unwrapping import split_records, splitter_of
 from tests import wrapping
 from tests.amounts import one_in, places
 from tests.builders import TEXT_RECORDS, json_record, request_header_struct_record
@@ -229,6 +229,37 @@ def test_a_pattern_in_text_may_gain_or_lose_its_logger(
     parts = [(SEAMS[(first, second)[at % 2]], lines[at * 3 : at * 3 + size]) for at, size in enumerate(sizes)]
     got = events(b"".join(written(write, some) for write, some in parts))
     assert sum(sizes) - 1 <= len(requests(got)) <= len(got) == sum(sizes)
+
+
+@pytest.mark.parametrize("generation", TEXT_RECORDS)
+def test_whole_requests_without_a_logger_in_a_clients_text_change_no_pattern(
+    generation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in the first record nor later; and only the first line is judged, however many seem to follow it."""
+    judged: list[bytes] = []
+    monkeypatch.setattr(plain_splitter, "is_one", lambda line: judged.append(line) or torn.is_one(line))
+    build = TEXT_RECORDS[generation]
+    forged = build(client_id="forged").decode().removesuffix(f" ({LOGGER})\n")
+    for number, before in product((1, 3, 5), (0, 2)):
+        parts = [build(client_id="a")] * before, [build(client_id=f"x\n{forged}" * number)], [build(client_id="b")] * 30
+        got = [one.client_id for one in requests(events(b"".join(b"".join(part) for part in parts)))]
+        assert [one for one in got if one in ("a", "b")] == ["a"] * before + ["b"] * 30
+        assert "forged" not in got
+    assert len(judged) <= 6
+
+
+def test_a_part_of_a_line_after_requests_without_a_logger_is_a_record_of_its_own() -> None:
+    line, end = TEXT_RECORDS["request_header_struct"]().decode(), f" ({LOGGER})\n"
+    log = "".join(
+        f"2026-11-21T12:00:00.5Z stdout {text}"
+        for text in ([f"F {line}"] * 9 + [f"F {line.removesuffix(end)}\n"] * 2 + [f"P {line}"])
+    )
+    splitter = splitter_of(detect(log.encode()), 0, is_over=True)
+    splitter.receive(log.encode())
+    records = [*iter(splitter.next_record, None)]
+    splitter.end()
+    records += iter(splitter.next_record, None)
+    assert [one.offset for one in records[1:]] == [one.offset + one.length for one in records[:-1]]
 
 
 def event_of(message: str) -> str:
