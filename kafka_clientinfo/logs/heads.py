@@ -45,9 +45,10 @@ _TAIL = re.compile(
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
 _UTC = (b"UTC", b"GMT")
 _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
-_ZONE = rb"(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?(?: ?(?P<zone>" + ZONE + rb"))?"
+_ZONE = rb"(?: ?(?P<half>[AaPp])\.?[Mm](?![\w-])\.?)?(?: ?(?P<zone>" + ZONE + rb"))?"
 _CLOCK = (
-    rb"(?P<clock>\d\d:\d\d:\d\d|\d:\d\d:\d\d(?= ?[AaPp]\.?[Mm]\b))(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))"
+    rb"(?P<clock>\d\d:\d\d:\d\d|\d:\d\d:\d\d(?=(?:[,.:]\d{1,9})? ?[AaPp]\.?[Mm]\b))"
+    rb"(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))"
     + _ZONE
 )
 _MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
