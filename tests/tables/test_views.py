@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -22,6 +23,7 @@ from kafka_clientinfo.tables.dialects import spark_sql
 from kafka_clientinfo.tables.spec import relation_specs, table_specs, view_specs
 from kafka_clientinfo.tables.types import quoted_text
 from kafka_clientinfo.tables.views import SPARK, ViewSettings, definition, definitions, views
+from kafka_clientinfo.warehouse import creation
 from kafka_clientinfo.warehouse.ddl import no_rows
 from tests.questions.test_presenter import IDS
 
@@ -40,6 +42,17 @@ def test_views_name_tables_only() -> None:
     """One may name another in its file; its query then stands there."""
     assert "a.latency.up_to_0_1" in views()["who_is_slow"].sql
     assert {name for view in views().values() for name in re.findall(r"{(\w+)}", view.sql)} <= set(relation_specs())
+
+
+def test_derby_can_store_all_views_but_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/howto/catalog.md says so; Derby stores 32,700 characters."""
+    texts: dict[str, str] = {}
+    monkeypatch.setattr(
+        creation, "_make_view", lambda spark, address, name, comment, query, _: texts.update({name: query})
+    )
+    schema = Mock(table=lambda name: f"spark_catalog.kafka_clientinfo.{name}")
+    assert creation.make_views(Mock(), schema, ViewSettings.of(Settings()), ()) == {}
+    assert {name for name, text in texts.items() if len(text) > 32_700} == {"violations", "group_rebalances"}
 
 
 def test_the_bounds_of_latencies_are_those_of_the_table() -> None:

@@ -3,6 +3,7 @@
 -- Client ids that differ by a number, a UUID or the suffix of a pod are one client, so that not each start of a batch job is news, unless the clients
 -- have several libraries. Of each (is_merged) there are also the rows of its ids, for those who know that their owners differ.
 WITH read_now AS (SELECT * FROM {newest_reads} WHERE read_from IS NOT NULL),
+names AS (SELECT * FROM {programs}),
 reads AS (
     SELECT cluster, broker, min(read_from) AS read_from, max(read_until) AS read_until, max(read_before) AS read_before
     FROM {newest_reads} GROUP BY cluster, broker
@@ -40,8 +41,8 @@ breaks_of_libraries AS (
            ))), one -> one.request) AS requests,
            array_sort(array_distinct(flatten(collect_list(host_list)))) AS hosts
     FROM (
-        SELECT i.*, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, without_numbers(i.client_id)) ELSE i.client_id END AS program
-        FROM breaking AS i LEFT JOIN {programs} AS p ON p.client_id = i.client_id CROSS JOIN (VALUES (true), (false)) AS m(is_merged)
+        SELECT i.*, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, i.client_id) ELSE i.client_id END AS program
+        FROM breaking AS i LEFT JOIN names AS p ON p.client_id = i.client_id CROSS JOIN (VALUES (true), (false)) AS m(is_merged)
     ) AS i
     GROUP BY cluster, principal, program, is_merged, release, made_with
 ),
@@ -66,12 +67,12 @@ programs AS (
            max(CASE WHEN client_software_name <> 'unknown' THEN last_seen END) AS named_until,
            min(CASE WHEN client_software_name = 'unknown' THEN first_seen END) AS unnamed_from
     FROM (
-        SELECT i.*, coalesce(c.is_known, false) AS is_known, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, without_numbers(i.client_id)) ELSE i.client_id END AS program
+        SELECT i.*, coalesce(c.is_known, false) AS is_known, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, i.client_id) ELSE i.client_id END AS program
         FROM {client_inventory} AS i
         LEFT JOIN clients AS c
           ON c.cluster = i.cluster AND c.principal IS NOT DISTINCT FROM i.principal AND c.client_id IS NOT DISTINCT FROM i.client_id
          AND c.client_software_name = i.client_software_name AND c.client_software_version = i.client_software_version
-        LEFT JOIN {programs} AS p ON p.client_id = i.client_id
+        LEFT JOIN names AS p ON p.client_id = i.client_id
         CROSS JOIN (VALUES (true), (false)) AS m(is_merged)
     ) AS i
     GROUP BY cluster, principal, program, is_merged
