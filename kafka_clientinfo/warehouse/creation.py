@@ -23,8 +23,8 @@ _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_C
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of its definition; of a table with the rows of a view: `_STORED`. One without it is not ours."""
 _STORED = "stored"
-_COMMENTS = re.compile(r"^ *--.*\n", re.MULTILINE)
-"""Lines of comments: schemas/views has them, and some catalogs store a text of 32,700 characters at most."""
+_COMMENTS = re.compile(r"^ *(?:--.*\n)?", re.MULTILINE)
+"""Lines of comments, and indents: schemas/views has them, and some catalogs store a text of 32,700 characters at most."""
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:

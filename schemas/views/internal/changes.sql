@@ -41,7 +41,7 @@ breaks_of_libraries AS (
            ))), one -> one.request) AS requests,
            array_sort(array_distinct(flatten(collect_list(host_list)))) AS hosts
     FROM (
-        SELECT i.*, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, i.client_id) ELSE i.client_id END AS program
+        SELECT i.*, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, without_numbers(i.client_id)) ELSE i.client_id END AS program
         FROM breaking AS i LEFT JOIN names AS p ON p.client_id = i.client_id CROSS JOIN (VALUES (true), (false)) AS m(is_merged)
     ) AS i
     GROUP BY cluster, principal, program, is_merged, release, made_with
@@ -67,7 +67,7 @@ programs AS (
            max(CASE WHEN client_software_name <> 'unknown' THEN last_seen END) AS named_until,
            min(CASE WHEN client_software_name = 'unknown' THEN first_seen END) AS unnamed_from
     FROM (
-        SELECT i.*, coalesce(c.is_known, false) AS is_known, m.is_merged, CASE WHEN m.is_merged THEN coalesce(p.program, i.client_id) ELSE i.client_id END AS program
+        SELECT i.*, coalesce(c.is_known, false) AS is_known, m.is_merged, CASE WHEN m.is_merged THEN p.program ELSE i.client_id END AS program
         FROM {client_inventory} AS i
         LEFT JOIN clients AS c
           ON c.cluster = i.cluster AND c.principal IS NOT DISTINCT FROM i.principal AND c.client_id IS NOT DISTINCT FROM i.client_id
