@@ -4,8 +4,10 @@ A topic stands under its id if no record shows its name. Fetches of sessions tha
 it lacks fetches, may name no topic; they are left out here, and `unresolved` counts them: no topic is unused before the last.
 """
 
+import tomllib
 from datetime import timedelta
 from difflib import get_close_matches
+from importlib.resources import files
 from typing import Any
 
 from ..errors import ConfigError
@@ -14,56 +16,16 @@ from ..tables.spec import CLIENT
 from ..tables.views import ViewSettings
 from .filters import Scope
 from .presenter import counted
-from .queries import grouped, same
+from .queries import grouped
 from .trust import brokers_without_logs, of_cluster, unreadable_records
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
 _CLIENT = ", ".join(f"u.{name}" for name in CLIENT)
-_IS = {name: f"operation = '{name}'" for name in ("produce", "fetch", "commit")}
-BY_CLIENT = (
-    f"SELECT u.cluster, {TOPIC} AS topic, {', '.join(f'u.{name}' for name in CLIENT[1:])}, "
-    + ", ".join(
-        f"CAST(sum(CASE WHEN {condition} THEN requests END) AS BIGINT) AS {name}_requests, "
-        f"CAST(sum(CASE WHEN {condition} THEN bytes END) AS BIGINT) AS {name}_bytes, "
-        f"max(CASE WHEN {condition} THEN last_at END) AS {name}_at"
-        for name, condition in _IS.items()
-    )
-    + ", max(last_at) AS last_at "
-    f"FROM {{topic_usage}} AS u WHERE {TOPIC} IS NOT NULL GROUP BY {_CLIENT}, {TOPIC}"
-)
-"""SQL for what each client does with each topic."""
-ALL = (
-    "SELECT cluster, topic, count(produce_requests) AS producers, count(coalesce(fetch_requests, commit_requests)) AS "
-    "consumers, CAST(sum(produce_bytes) AS BIGINT) AS produced_bytes, CAST(sum(fetch_bytes) AS BIGINT) AS fetched_bytes, "
-    "CAST(floor(sum(produce_bytes) / max(days)) AS BIGINT) AS produced_bytes_a_day, "
-    "max(produce_at) AS last_produced, max(fetch_at) AS last_fetched "
-    f"FROM (SELECT c.*, d.days FROM ({BY_CLIENT}) AS c LEFT JOIN {{covered_days}} AS d "
-    "ON d.cluster = c.cluster) AS c GROUP BY cluster, topic "
-    "ORDER BY coalesce(produced_bytes, 0) + coalesce(fetched_bytes, 0) DESC, cluster, topic"
-)
-"""SQL for all topics that are used: the number of their producers and consumers, and their bytes, most first."""
-_OF_TOPIC = (
-    f"SELECT u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count AS hosts, "
-    "CAST(sum(u.requests) AS BIGINT) AS requests, CAST(sum(u.bytes) AS BIGINT) AS bytes, "
-    "CAST(floor(sum(u.bytes) / max(d.days)) AS BIGINT) AS bytes_a_day, min(u.first_at) AS first_seen, "
-    "max(u.last_at) AS last_seen "
-    f"FROM {{topic_usage}} AS u JOIN {{covered_days}} AS d ON d.cluster = u.cluster "
-    f"LEFT JOIN {{client_inventory}} AS i ON {same('i', 'u')} "
-    f"WHERE {TOPIC} = {{topic}} GROUP BY u.cluster, u.operation, {', '.join(f'u.{name}' for name in CLIENT[1:])}, i.host_count "
-    "ORDER BY u.cluster, CASE u.operation WHEN 'produce' THEN 0 WHEN 'fetch' THEN 1 WHEN 'commit' THEN 2 "
-    f"WHEN 'administer' THEN 3 ELSE 4 END, bytes DESC, requests DESC, {', '.join(f'u.{name}' for name in CLIENT[1:])}"
-)
-UNUSED = (
-    "SELECT cluster, topic, unused_since, covered_until, last_at AS last_used FROM {who_uses_topics} AS w "
-    "WHERE operation IS NULL ORDER BY cluster, topic"
-)
-"""SQL for topics that exist and that nobody wrote or read while the logs cover."""
-_COVERED = (
-    "SELECT k.*, l.brokers FROM (SELECT cluster, max(covered_from) AS covered_from, max(covered_until) AS covered_until "
-    "FROM {known_topics} AS t GROUP BY cluster) AS k LEFT JOIN (SELECT cluster, array_sort(collect_set(broker)) AS brokers "
-    "FROM {log_coverage} AS c GROUP BY cluster) AS l ON l.cluster = k.cluster ORDER BY k.cluster"
-)
+_QUERIES = tomllib.loads((files(__package__) / "topics.toml").read_text("utf-8"))
+BY_CLIENT = _QUERIES["by_client"]
+ALL = _QUERIES["all"].replace("{by_client}", BY_CLIENT)
+UNUSED = _QUERIES["unused"]
 _NEAR = 3
 
 
@@ -76,7 +38,7 @@ def clients_of(scope: Scope, topic: str) -> tuple[str, dict[str, str]]:
         near = get_close_matches(topic, names, _NEAR)
         advice = f"did you mean {' or '.join(safe(name) for name in near)}?" if near else _known(names)
         raise ConfigError(f"no log of {scope.tables.root} names the topic {topic!r}; {advice}")
-    return _OF_TOPIC, {"topic": topic}
+    return _QUERIES["clients"], {"topic": topic}
 
 
 def _known(names: list[str]) -> str:
@@ -93,7 +55,7 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
         least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
     sentences = []
     unread = unreadable_records(of_cluster(scope))
-    for row in scope.query(_COVERED).dicts():
+    for row in scope.query(_QUERIES["covered"]).dicts():
         name = safe(row["cluster"], 80)
         is_unread = row["covered_from"] is not None and any(
             one["since"] <= row["covered_until"] and row["covered_from"] <= one["until"]
