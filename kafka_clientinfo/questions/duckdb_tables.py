@@ -42,7 +42,10 @@ class LocalTables:
         self._views: set[str] = set()
 
     def exists(self, name: str) -> bool:
-        return is_view(name) or is_made(self.folder / name)
+        return self._is_view(name) or is_made(self.folder / name)
+
+    def _is_view(self, name: str) -> bool:
+        return is_view(name)
 
     def state(self) -> State | None:
         has_runs = is_made(self.folder / RUNS)
@@ -155,7 +158,7 @@ class LocalTables:
 
     def _named(self, name: str) -> str:
         if name not in self._views:
-            if is_view(name):
+            if self._is_view(name):
                 rows = definition(name, DUCKDB, self._view_settings, partial(ended_runs_only, relation=self._named))
             else:
                 rows = self._rows_of(table_spec(name), str(self.folder))
