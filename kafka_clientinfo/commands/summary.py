@@ -57,4 +57,4 @@ def findings(scope: Scope, limit: int) -> list[Table]:
 
 def _answer(scope: Scope, name: str, limit: int) -> Table:
     question = tomllib.loads((files(__package__) / "summary.toml").read_text("utf-8"))[name]
-    return ask(scope, question["title"], question["sql"].strip(), None, limit, name)
+    return ask(scope, question["title"], question["sql"], None, limit, name)

@@ -7,16 +7,17 @@ a connection or a group.
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
-from ..config.rules import SEVERITIES, SEVERITY_ORDER, rules
+from ..config.rules import SEVERITIES, rules
 from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.presenter import who
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
-from .ownership import ENDPOINT, GROUP, Ownership, add_owners, given_owners, named
+from .ownership import GROUP, Ownership, add_owners, given_owners, named
 
 HELP = "list who breaks which rule, how often, and whom that blames"
 EXAMPLES = (
@@ -38,25 +39,10 @@ _NO_ANSWERS = (
 )
 _LONGEST = 40
 _EACH = (
-    f"SELECT * FROM {{violations}} AS t{{condition}} ORDER BY {SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, "
+    "SELECT * FROM {violations} AS t{condition} ORDER BY {severity_order}, last_at DESC, rule, cluster, broker, "
     "connection_id, opened_at, opened_seq, group_id"
 )
-_KEY = ("severity", "blames", "rule", "kip", *ENDPOINT)
-_PARTITION = f"PARTITION BY {', '.join(f't.{name}' for name in _KEY)}, {GROUP}"
-_BY_CLIENT = f"""
-    SELECT {", ".join(_KEY)}, own_group AS group_id, violations, all_occurrences AS occurrences, all_rejected AS rejected,
-           earliest AS first_at, latest AS last_at, broker, connection_id, message, example, total_violations
-    FROM (SELECT t.*, {GROUP} AS own_group, count(*) OVER alike AS violations,
-                 CAST(sum(t.occurrences) OVER alike AS BIGINT) AS all_occurrences,
-                 CAST(sum(t.rejected) OVER alike AS BIGINT) AS all_rejected,
-                 min(t.first_at) OVER alike AS earliest, max(t.last_at) OVER alike AS latest,
-                 row_number() OVER ({_PARTITION} ORDER BY t.last_at DESC, t.broker, t.connection_id, t.opened_at,
-                                    t.opened_seq, t.group_id) AS place,
-                 count(*) OVER () AS total_violations
-          FROM {{violations}} AS t{{condition}} WINDOW alike AS ({_PARTITION})) AS v
-    WHERE place = 1
-    ORDER BY {SEVERITY_ORDER}, violations DESC, last_at DESC, rule, blames, {", ".join(ENDPOINT)}, group_id"""
-"""The violations of each rule, client and host, with the latest one; the last column is the number of all of them."""
+_BY_CLIENT = (files(__package__) / "violations.sql").read_text("utf-8").replace("{group}", GROUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
