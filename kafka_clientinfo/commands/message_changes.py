@@ -4,10 +4,11 @@ A client id never names a library. If it is one that a library chooses by defaul
 """
 
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
-from ..logs.apis import SASL_APIS
 from ..printable import safe
 from ..protocol import UNKNOWN, api_key
 from ..questions.presenter import (
@@ -26,47 +27,25 @@ from .output import markdown_text
 
 _TEXT = 240
 _UNKNOWN_LIBRARY = "If the library is not known"
-_WRITING = frozenset(
-    ["PRODUCE", "INIT_PRODUCER_ID", "ADD_PARTITIONS_TO_TXN", "ADD_OFFSETS_TO_TXN", "END_TXN", "TXN_OFFSET_COMMIT"]
-)
-_READING = frozenset(
-    [
-        "FETCH", "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_FOR_LEADER_EPOCH", "CONSUMER_GROUP_HEARTBEAT",
-        "SHARE_FETCH", "SHARE_ACKNOWLEDGE", "SHARE_GROUP_HEARTBEAT", "STREAMS_GROUP_HEARTBEAT",
-    ]
-)  # fmt: skip
-_POSITIONS = frozenset(["LIST_OFFSETS", "OFFSET_COMMIT", "OFFSET_FETCH"])
-_EVERYTHING = frozenset(["API_VERSIONS", "METADATA", *SASL_APIS])
-_ADMINISTRATION = frozenset(
-    [
-        "ALTER_CLIENT_QUOTAS", "ALTER_CONFIGS", "ALTER_PARTITION_REASSIGNMENTS", "ALTER_REPLICA_LOG_DIRS",
-        "ALTER_SHARE_GROUP_OFFSETS", "ALTER_USER_SCRAM_CREDENTIALS", "CONSUMER_GROUP_DESCRIBE", "CREATE_ACLS",
-        "CREATE_DELEGATION_TOKEN", "CREATE_PARTITIONS", "CREATE_TOPICS", "DELETE_ACLS", "DELETE_GROUPS", "DELETE_RECORDS",
-        "DELETE_SHARE_GROUP_OFFSETS", "DELETE_TOPICS", "DESCRIBE_ACLS", "DESCRIBE_CLIENT_QUOTAS", "DESCRIBE_CLUSTER",
-        "DESCRIBE_CONFIGS", "DESCRIBE_DELEGATION_TOKEN", "DESCRIBE_GROUPS", "DESCRIBE_LOG_DIRS", "DESCRIBE_PRODUCERS",
-        "DESCRIBE_QUORUM", "DESCRIBE_SHARE_GROUP_OFFSETS", "DESCRIBE_TRANSACTIONS", "DESCRIBE_USER_SCRAM_CREDENTIALS",
-        "ELECT_LEADERS", "EXPIRE_DELEGATION_TOKEN", "INCREMENTAL_ALTER_CONFIGS", "LIST_CONFIG_RESOURCES", "LIST_GROUPS",
-        "LIST_PARTITION_REASSIGNMENTS", "LIST_TRANSACTIONS", "OFFSET_DELETE", "RENEW_DELEGATION_TOKEN", "SHARE_GROUP_DESCRIBE",
-        "STREAMS_GROUP_DESCRIBE", "UPDATE_FEATURES",
-    ]
-)  # fmt: skip
+_APIS = {
+    use: frozenset(apis)
+    for use, apis in tomllib.loads((files(__package__) / "uses_of_apis.toml").read_text("utf-8")).items()
+}
 
 
 def what_stops(api_names: Collection[str | None]) -> str:
     """Return what a program can no longer do if requests of these APIs are refused, as far as their names say."""
     apis = set(api_names)
-    if apis & _EVERYTHING:
+    uses = {use for use, own in _APIS.items() if apis & own}
+    if "everything" in uses:
         return "everything"
     parts = [
-        ("reading", apis & _READING),
-        ("finding or saving the position from which it reads", apis & _POSITIONS and not apis & _READING),
-        ("writing", apis & _WRITING),
-        ("finding its consumer group or its transactions", "FIND_COORDINATOR" in apis),
-        ("administration, such as of topics or groups", apis & _ADMINISTRATION),
-        (
-            "what it does with the other requests in the appendix",
-            apis - _READING - _POSITIONS - _WRITING - _ADMINISTRATION - {"FIND_COORDINATOR"},
-        ),
+        ("reading", "reading" in uses),
+        ("finding or saving the position from which it reads", "positions" in uses and "reading" not in uses),
+        ("writing", "writing" in uses),
+        ("finding its consumer group or its transactions", "coordinators" in uses),
+        ("administration, such as of topics or groups", "administration" in uses),
+        ("what it does with the other requests in the appendix", apis.difference(*_APIS.values())),
     ]
     return "; ".join(text for text, stops in parts if stops)
 
