@@ -18,14 +18,13 @@ from ..config.toml_files import LONGEST_TEXT
 from ..printable import few, safe
 from ..questions.filters import Scope
 from ..questions.losses import NamesByClient, groups_of_clients
-from ..questions.presenter import JAVA_CLIENT, counted, library_of_default_id, marked, without_numbers
+from ..questions.presenter import ANONYMOUS, JAVA_CLIENT, counted, library_of_default_id, marked, without_numbers
 from ..questions.queries import grouped, programs
 from ..questions.topics import topics_of_clients
 from ..tables.dialects import POD, PODS, UUID
 from ..tables.spec import CLIENT
 from .ownership import Ownership, seen_endpoints
 
-_ANONYMOUS = "User:ANONYMOUS"
 _LONGEST_NAME = 200
 _NAMES = 3
 _FIRST_LINES = """# Who owns which clients, for --owners and the setting `owners`: made from the clients that were seen, to be corrected.
@@ -60,7 +59,7 @@ def first_owners(scope: Scope, ownership: Ownership) -> str:
     names = programs(scope.tables)
     for row in (one for one in seen_endpoints(scope) if ownership.of(one) is None):
         principal, client_id = row["principal"] or "", row["client_id"] or ""
-        kind, name = ("client id", client_id) if principal in ("", _ANONYMOUS) else ("principal", principal)
+        kind, name = ("client id", client_id) if principal in ("", ANONYMOUS) else ("principal", principal)
         if not (name and _is_plain(name) and _is_plain(row["cluster"])):
             left_out.add((kind, name))
         elif kind == "principal":

@@ -16,6 +16,8 @@ from ..tables.spec import ADVICE, CLIENT
 
 FEW_HOSTS = 3
 _NULL, _EMPTY = "(none)", "(empty)"
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of all clients of a listener without authentication."""
 JAVA_CLIENT = "Apache Kafka's Java client"
 _SUPPORTED, _ENDS_SUPPORT = "2.1", "4.0"
 """The first release of the Java client that Kafka supports, and the release of Kafka that ended support of older ones."""
