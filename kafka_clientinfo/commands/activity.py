@@ -43,8 +43,7 @@ _FIGURES: Sequence[tuple[int, int, Sequence[str]]] = (
     (0, 10, ("requests", "connections_opened", "errors", "p99_ms")),
 )
 """The least width of a terminal, the most steps of time, and the figures that text has then."""
-_OF_THROTTLE = ("requests", "p99_ms", "throttled", "throttle_ms")
-"""The figures on a narrow terminal with `--top throttle`."""
+_NARROW_FIGURES_OF_THROTTLE = ("requests", "p99_ms", "throttled", "throttle_ms")
 _WIDER = "On a wider terminal there are more columns; --json and --csv have all."
 WORDS = {"requests": "requests", "p99": "time (p99)", "throttle": "throttle time", "errors": "errors"}
 """The words for each order of `TOP`, after `the most`."""
@@ -125,7 +124,7 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     width = text_tables.terminal_width()
     least, most, figures = next(row for row in _FIGURES if width is None or width >= row[0])
     if question.top == "throttle" and not least:
-        figures = _OF_THROTTLE
+        figures = _NARROW_FIGURES_OF_THROTTLE
     is_narrow = figures != _FIGURES[0][2]
     if question.top == "errors":
         figures = (*figures, "most_frequent_error")

@@ -27,11 +27,10 @@ EXAMPLES = (
     "clients --warehouse /data/clientinfo --owners owners.toml --by owner",
 )
 _LIMIT = 50
-_SHOWN = (
+_TEXT_COLUMNS = (
     "cluster", "principal", "client_id", "client_software_name", "client_software_version", "connections", "requests",
     "last_seen", "hosts",
 )  # fmt: skip
-"""The columns that the text form shows."""
 _OPEN = "Client ids that differ by numbers, UUIDs or suffixes of pods only are one row; --client 'ID*', --json and --csv list each."
 _ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
 
@@ -68,7 +67,7 @@ def execute(context: Context) -> None:
     if arguments.by:
         table = ownership.clients(limit=limit)
     else:
-        columns = ", ".join(_SHOWN) if is_text(arguments) else "*"
+        columns = ", ".join(_TEXT_COLUMNS) if is_text(arguments) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
         is_merged = is_text(arguments) and arguments.client is None
         table = ask(scope, "", statement, None, 0 if owners.rules or is_merged else limit)

@@ -19,6 +19,7 @@ from ..printable import safe
 from ..protocol import UNKNOWN
 from ..questions.losses import Lost, NamesByClient
 from ..questions.presenter import (
+    ANONYMOUS,
     advised,
     candidates,
     counted,
@@ -41,14 +42,10 @@ from .message_changes import accepted_versions, changes, has_no_library, of_any_
 from .output import Table, as_markdown, markdown_text
 from .ownership import OwnerImpact
 
-_MOST = 500
-"""The largest number of clients of a section, and of rows of the appendix."""
-_TEXT = 120
-"""The largest number of characters of a client's text."""
-_HOSTS = 20
-"""The largest number of hosts that a line names."""
-_NAMES = 10
-"""The largest number of topics, groups or client ids that a line names."""
+_MOST_ENTRIES = 500
+_LONGEST_TEXT = 120
+_MOST_HOSTS = 20
+_MOST_NAMES = 10
 _TRY = "The logs do not show whether these work with Kafka {}: try them with it before the upgrade."
 _REASONS = {
     "refused_although_advertised": "the target closes the connection on such a request, though it lists the version as supported"
@@ -73,8 +70,6 @@ _SECTIONS = frozenset(
     ]
 )
 _BLANK_LINES = re.compile(r"\n{3,}")
-_ANONYMOUS = "User:ANONYMOUS"
-"""The principal of all clients of a listener without authentication."""
 _TO_FILL_IN = re.compile(r"^.*\[[A-Z]+\].*\n", re.MULTILINE)
 
 
@@ -215,7 +210,7 @@ def _refused(known: Sequence[dict[str, Any]], unknown: Sequence[dict[str, Any]])
         f"{_refusal(own)}: {_sender(own[0])}." for own in grouped(known, ("broker", "remote_host", *CLIENT)).values()
     ]
     lines += [f"{_refusal(own)}." for own in grouped(unknown, ("cluster", "broker", "remote_host")).values()]
-    more = len(lines) - _MOST
+    more = len(lines) - _MOST_ENTRIES
     remarks = [
         "A broker closes the connection on such a request before it logs the request; the client is that of the connection's earlier "
         "requests. A client that sends another version next may go on working."
@@ -228,7 +223,7 @@ def _refused(known: Sequence[dict[str, Any]], unknown: Sequence[dict[str, Any]])
     ]
     rest = [f"- … and {more:,} more." if more > 0 else ""]
     return (
-        _section("Refused already", "\n".join([*lines[:_MOST], *filter(None, rest)]), *filter(None, remarks))
+        _section("Refused already", "\n".join([*lines[:_MOST_ENTRIES], *filter(None, rest)]), *filter(None, remarks))
         if lines
         else ""
     )
@@ -257,7 +252,7 @@ def _changes(uses: Sequence[dict[str, Any]], facts: Facts) -> str:
     for program, its_clients in _by_program(uses, facts.programs).items():
         for own in its_clients:
             programs.setdefault((*program, tuple(changes(own, facts.target))), []).append(own)
-    headed = list(zip(_headings(list(programs.values())), programs.items(), strict=True))[:_MOST]
+    headed = list(zip(_headings(list(programs.values())), programs.items(), strict=True))[:_MOST_ENTRIES]
     blocks = [_program(heading, clients, its_changes, facts) for heading, ((*_, its_changes), clients) in headed]
     more = len(programs) - len(blocks)
     all_clients = [[advised(use) for use in own] for clients in programs.values() for own in clients]
@@ -299,7 +294,7 @@ def _program(
     """Return what to change in one program, and where it runs: clients with ids that differ by numbers or suffixes of pods only."""
     uses = [use for own in clients for use in own]
     cluster, principal, _, named = map(_text, who(uses[0]))
-    login = "no login" if uses[0]["principal"] == _ANONYMOUS else f"logs in as {principal}"
+    login = "no login" if uses[0]["principal"] == ANONYMOUS else f"logs in as {principal}"
     keys = [tuple(own[0][name] for name in CLIENT) for own in clients]
     lost = facts.lost
     topics, groups, possible_topics, possible_groups, all_groups = (
@@ -342,7 +337,7 @@ def _of_same_id(what: str, names: Sequence[str], when: str = "at that time") -> 
 
 def _library(use: Mapping[str, Any], probable: Sequence[str], named: str) -> str:
     if probable:
-        is_known, text = is_known_by_behaviour(use), markdown_text(safe(" or ".join(probable), 8 * _TEXT))
+        is_known, text = is_known_by_behaviour(use), markdown_text(safe(" or ".join(probable), 8 * _LONGEST_TEXT))
         return f"not stated; {text} by how it behaves" if is_known else f"not stated; {text}"
     return "not stated" if use["client_software_name"] == UNKNOWN else f"{named}, as it states itself"
 
@@ -356,8 +351,8 @@ def _others(uses: Sequence[dict[str, Any]], verdict: str, title: str, target: st
         lines.append(
             f"- {client_id} ({named}, principal {principal}, cluster {cluster}, hosts {where}): {_text('; '.join(reasons))}."
         )
-    more = f"- … and {counted(len(lines) - _MOST, 'client')} more." if len(lines) > _MOST else ""
-    return _section(title, "\n".join([*lines[:_MOST], *filter(None, [more])]), remark) if lines else ""
+    more = f"- … and {counted(len(lines) - _MOST_ENTRIES, 'client')} more." if len(lines) > _MOST_ENTRIES else ""
+    return _section(title, "\n".join([*lines[:_MOST_ENTRIES], *filter(None, [more])]), remark) if lines else ""
 
 
 def _why(use: Mapping[str, Any], target: str) -> str:
@@ -372,11 +367,11 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
     )  # fmt: skip
     rows = [
         (
-            *(safe(text, _TEXT) for text in who(use)), requested(use), f"{use['requests']:,}",
+            *(safe(text, _LONGEST_TEXT) for text in who(use)), requested(use), f"{use['requests']:,}",
             f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", accepted_versions(target, use["api_name"]),
             _why(use, target),
         )
-        for use in uses[:_MOST]
+        for use in uses[:_MOST_ENTRIES]
     ]  # fmt: skip
     more = len(uses) - len(rows)
     return _section(
@@ -387,13 +382,18 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
 
 
 def _hosts(names: set[str]) -> str:
-    return hosts([safe(name, _TEXT) for name in sorted(names)[:_HOSTS]], len(names), _HOSTS, " and {more:,} more")
+    return hosts(
+        [safe(name, _LONGEST_TEXT) for name in sorted(names)[:_MOST_HOSTS]],
+        len(names),
+        _MOST_HOSTS,
+        " and {more:,} more",
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
-    return ", ".join(map(_text, names[:_NAMES])) + more
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(map(_text, names[:_MOST_NAMES])) + more
 
 
 def _text(value: str) -> str:
-    return markdown_text(safe(value, 2 * _TEXT))
+    return markdown_text(safe(value, 2 * _LONGEST_TEXT))

@@ -48,16 +48,12 @@ EXAMPLES = (
     "scan kafka-request.log --activity client --top p99",
 )
 STOPPED = "stopped before an answer; run it again, or with fewer logs"
-_FIRST = 1
-"""Seconds until the first answer with --follow."""
-_ON_TERMINAL, _ELSEWHERE = 2, 60
-"""Seconds between two answers with --follow, without --every."""
-_SHORTEST, _LONGEST = 0.1, 86_400
-"""The fewest and the most seconds that --every accepts."""
+_FIRST_ANSWER_SECONDS = 1
+_SECONDS_ON_TERMINAL, _SECONDS_ELSEWHERE = 2, 60
+_LEAST_EVERY, _MOST_EVERY = 0.1, 86_400
 _BUSY = 4
 """The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
-_OTHER_LINES = 23
-"""The lines on a full terminal that are not rows of tables."""
+_LINES_WITHOUT_ROWS = 23
 _MINIMUMS = (
     "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
 )
@@ -67,11 +63,10 @@ _WHO = (
     "SELECT * FROM {who_connects} AS w "
     "ORDER BY connections DESC, cluster, client_software_name, client_software_version, principal, client_id"
 )
-_ANSWERED_BY = (
+_TABLES_OF_ANSWERS = (
     "connections", "violations", "api_usage", "upgrade_impact", "broker_api_versions", "topic_usage", "known_topics",
     "client_inventory",
 )  # fmt: skip
-"""The tables that the answers need."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--every",
         type=_seconds,
         metavar="SECONDS",
-        help=f"time between two answers (on a terminal: {_ON_TERMINAL}, elsewhere: {_ELSEWHERE})",
+        help=f"time between two answers (on a terminal: {_SECONDS_ON_TERMINAL}, elsewhere: {_SECONDS_ELSEWHERE})",
     )
     add_settings(parser, "name of the cluster that wrote the logs")
     add_formats(parser, SHOWN)
@@ -99,9 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _seconds(text: str) -> float:
     with suppress(ValueError):
-        if _SHORTEST <= (seconds := float(text)) <= _LONGEST:
+        if _LEAST_EVERY <= (seconds := float(text)) <= _MOST_EVERY:
             return seconds
-    raise argparse.ArgumentTypeError(f"{shown(text)}; give seconds from {_SHORTEST} to {_LONGEST:,}")
+    raise argparse.ArgumentTypeError(f"{shown(text)}; give seconds from {_LEAST_EVERY} to {_MOST_EVERY:,}")
 
 
 def execute(context: Context) -> int:
@@ -140,7 +135,7 @@ class _Scan:
         self._context, self._shows = context, not context.arguments.follow
         self._tables = tables
         self._started = time.monotonic()
-        self._next = self._started + _FIRST
+        self._next = self._started + _FIRST_ANSWER_SECONDS
         self._is_stopped = False
         self._settings = settings
         self._is_planned = False
@@ -200,7 +195,7 @@ class _Scan:
             if any(file["requests"] for file in self._reading.reports):
                 self.answer()
             ended = time.monotonic()
-            every = self._arguments.every or (_ON_TERMINAL if self._fills_terminal else _ELSEWHERE)
+            every = self._arguments.every or (_SECONDS_ON_TERMINAL if self._fills_terminal else _SECONDS_ELSEWHERE)
             self._next = ended + max(every, _BUSY * (ended - begun))
 
     @property
@@ -218,11 +213,11 @@ class _Scan:
         """
         self._tables.set_files(self._reading.files)
         asked = {"client_activity": self._arguments.activity, "connection_groups": self._arguments.upgrade}
-        self._tables.derive((*_ANSWERED_BY, *(name for name, option in asked.items() if option)))
+        self._tables.derive((*_TABLES_OF_ANSWERS, *(name for name, option in asked.items() if option)))
         limit = limit_of(self._arguments)
         if self._fills_terminal and self._arguments.limit is None:
             parts = 5 + (self._arguments.activity is not None)
-            limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // parts)
+            limit = max(3, (shutil.get_terminal_size().lines - _LINES_WITHOUT_ROWS) // parts)
         target = self._arguments.asked_release
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
         if verdict is not None:

@@ -20,13 +20,12 @@ EXAMPLES = (
 )
 _LIMIT = 1000
 
-_WRITES = frozenset(
+_WRITING_STATEMENTS = frozenset(
     {
         "ALTER", "ATTACH", "CALL", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXPORT", "IMPORT", "INSERT", "INSTALL",
         "LOAD", "MERGE", "OPTIMIZE", "REPLACE", "SET", "TRUNCATE", "UPDATE", "VACUUM",
     }
 )  # fmt: skip
-"""The words with which statements begin that no query is."""
 _NO_TABLE = re.compile(r"(?:Catalog Error: )?Table with name (\w+) does not exist!")
 
 
@@ -40,7 +39,7 @@ def execute(context: Context) -> None:
     query = argument("the query", context.arguments.statement)
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
-    if (first := query.split(maxsplit=1)[0].upper()) in _WRITES:
+    if (first := query.split(maxsplit=1)[0].upper()) in _WRITING_STATEMENTS:
         raise ConfigError(f"the query begins with {first}, and can only read; give a SELECT")
     tables = context.tables()
     state = require_state(tables.state(), context.warehouse)

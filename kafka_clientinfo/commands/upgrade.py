@@ -47,8 +47,7 @@ EXAMPLES = (
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _SHOWN = 50
-_REFUSED = 20
-"""The number of kinds of refused requests that are shown."""
+_MOST_REFUSED_KINDS = 20
 _REST = "--limit 0 and --json"
 _WHOLE = frozenset({"request", "last seen", "why"})
 """Columns that are never shortened: the legend explains whole reasons."""
@@ -202,13 +201,10 @@ def as_text(result: Impact, by: Table | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, limit: int = _REFUSED) -> list[str]:
+def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int) -> list[str]:
     """Return what brokers refuse already, as a table with a remark, for a terminal; nothing if there is nothing.
 
-    Args:
-        rows: `Refusals.kinds`.
-        fine_beside: see `Doubts.fine_beside_refused`.
-        limit: the largest number of rows.
+    `rows` are `Refusals.kinds`, and `fine_beside` is `Doubts.fine_beside_refused`.
     """
     if not rows:
         return []
@@ -220,7 +216,7 @@ def already_refused(rows: Sequence[Mapping[str, Any]], fine_beside: int = 0, lim
          f"{row['last_at']:%Y-%m-%d %H:%M}", ", ".join(_named(one) for one in row["named_clients"]),
          row["requests"] - row["named_requests"],
          ", ".join(name or "(empty)" for name in row["client_ids"]) if row["named_requests"] < row["requests"] else "")
-        for row in rows[:limit]
+        for row in rows[:_MOST_REFUSED_KINDS]
     ]  # fmt: skip
     total = sum(row["requests"] for row in rows)
     title = f"Refused already: {counted(total, 'request')} in the last day of the logs, of {counted(len(rows), 'kind')}"

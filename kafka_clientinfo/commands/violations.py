@@ -30,8 +30,7 @@ _SHOWN = (
     "severity", "blames", "rule", "violations", "occurrences", "rejected", "last at", "cluster", "principal", "client id",
     "software", "host", "broker", "connection", "found",
 )  # fmt: skip
-_OF_ONE = ("violations", "host")
-"""Columns that text leaves out with --each."""
+_NOT_WITH_EACH = ("violations", "host")
 _A_ROW = "A row is a rule, client and host; broker, connection and found are of its latest violation. --each lists all of them."
 _NO_ANSWERS = (
     "rejected counts the requests that the broker rejected; it has no number where the rule is about no single requests, or "
@@ -118,7 +117,7 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     rows = table.dicts()
     if not rows:
         return folded("\n".join(["No violations.", *(note for note in notes if note != _A_ROW)]))
-    columns = [name for name in _SHOWN if name not in _OF_ONE or "violations" in rows[0]]
+    columns = [name for name in _SHOWN if name not in _NOT_WITH_EACH or "violations" in rows[0]]
     lines = []
     for row in rows:
         principal, client_id, software = _who(row)

@@ -6,8 +6,7 @@ from ..connections.engine import Column, F
 from ..logs.apis import SASL_APIS
 from ..protocol import ApiKey
 
-_EARLY = 16
-"""How many of a connection's first requests count as its beginning."""
+_FIRST_REQUESTS = 16
 
 
 def aggregates() -> Aggregates:
@@ -16,7 +15,7 @@ def aggregates() -> Aggregates:
     number = F.col("correlation_id").cast("bigint").alias("id")
     early = F.struct("seq", "api_name", "api_version", number, is_work.alias("is_work"))
     return {
-        "early_requests": F.sort_array(F.collect_list(F.when(F.col("seq") < _EARLY, early))),
+        "early_requests": F.sort_array(F.collect_list(F.when(F.col("seq") < _FIRST_REQUESTS, early))),
         "lowest_id": F.min("lowest_correlation_id"),
     }
 

@@ -43,8 +43,7 @@ _AFTER_2_0 = {
 """The first versions of some APIs that Kafka 2.0 does not have; a client that is held down to 2.0 does not send them."""
 _BY_HAND = {"METADATA": 1, "LIST_OFFSETS": 0}
 """Up to which version scripts ask for something, too; who asks for nothing more may be one."""
-_VERSIONS = 32
-"""The number of versions of an API that may be listed."""
+_MOST_VERSIONS = 32
 _ALL = (1 << WORD_BITS) - 1
 _NOT_LISTED = -1
 _Table = TypeVar("_Table")
@@ -53,7 +52,7 @@ _Table = TypeVar("_Table")
 def aggregates() -> Aggregates:
     """Return the releases that may have sent all requests, and whether the client asks for more than a script would."""
     key, version = F.col("api_key"), F.col("api_version")
-    place = F.when((key >= 0) & version.between(0, _VERSIONS - 1), key * _VERSIONS + version)
+    place = F.when((key >= 0) & version.between(0, _MOST_VERSIONS - 1), key * _MOST_VERSIONS + version)
     senders = [F.coalesce(F.get(word, place), F.lit(_NOT_LISTED)) for word in _senders()]
     is_by_hand, is_after_2_0 = F.lit(False), F.lit(False)
     for api, first in _AFTER_2_0.items():
@@ -70,11 +69,11 @@ def aggregates() -> Aggregates:
 def _senders() -> list[Column]:
     """Return, for each word, the releases that may have sent a version in a log of the request's generation, as a list."""
     tables = by_version()
-    size = _VERSIONS * (1 + max(key for masks in tables.values() for key, _ in masks))
+    size = _MOST_VERSIONS * (1 + max(key for masks in tables.values() for key, _ in masks))
 
     def listed(number: int) -> Column:
         words = {
-            generation: {key * _VERSIONS + version: found[number] for (key, version), found in masks.items()}
+            generation: {key * _MOST_VERSIONS + version: found[number] for (key, version), found in masks.items()}
             for generation, masks in tables.items()
         }
         lists = {name: [own.get(place, _NOT_LISTED) for place in range(size)] for name, own in words.items()}

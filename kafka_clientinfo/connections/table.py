@@ -25,7 +25,6 @@ NODE_ID = r"\A\d{1,10}\z"
 _FIRST_BROKERS_VERSION = 4
 """The first version of ADD_PARTITIONS_TO_TXN that only brokers send, to verify transactions (KIP-890)."""
 _BROKER_SOFTWARE = "apache-kafka-java"
-"""The software name that brokers state to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _ANSWERED_MICROS = 1_000_000

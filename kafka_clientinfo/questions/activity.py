@@ -28,8 +28,7 @@ BY: Mapping[str, tuple[str, ...]] = {
 }
 TOP: Mapping[str, str] = {"requests": "requests", "p99": "p99_ms", "throttle": "throttle_ms", "errors": "errors"}
 """The column of an answer that sorts it, the most first."""
-_ONLY_SOME = ("throttle", "errors")
-"""The orders in which rows with 0 are left out."""
+_ORDERS_WITHOUT_ZEROS = ("throttle", "errors")
 _LENGTH_AND_TEXT = "coalesce(concat(CAST(length(a.{0}) AS STRING), ':', a.{0}), '-')"
 WAITING = ("FETCH", "SHARE_FETCH", "JOIN_GROUP", "SYNC_GROUP")
 """The APIs of which a broker holds a request back until others have done something."""
@@ -107,7 +106,7 @@ class Question:
         shown = ["requests", *(["connections_opened"] if opened else []), "errors"]
         which = "e.most_frequent_error, " if self.top == "errors" else ""
         errors = f"LEFT JOIN ({self._most_frequent_errors}) AS e ON {same('e', 's', keys)} " if which else ""
-        chosen = f"WHERE s.{TOP[self.top]} > 0 " if self.top in _ONLY_SOME else ""
+        chosen = f"WHERE s.{TOP[self.top]} > 0 " if self.top in _ORDERS_WITHOUT_ZEROS else ""
         return (
             f"{self._owners}SELECT {', '.join(f's.{name}' for name in (*keys, *shown))}, {which}p.p50_ms, p.p99_ms, "
             "s.max_ms, floor(CAST(s.total_us AS DOUBLE) / nullif(s.requests, 0) + 0.5) / 1000 AS mean_ms, s.throttled, "

@@ -50,8 +50,7 @@ _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--u
 _COUNTED = {"error": "errors", "warning": "warnings", "info": "notes"}
 _NOT_AT_INFO = ("rebalances", "unused_topics")
 """Tables for which the requests at INFO are too few."""
-_BARS = 14
-"""The largest number of bars in a plot."""
+_MOST_BARS = 14
 _NOT_BREAKING = 200
 """The largest number of clients shown per verdict; for the verdict "would break" it is `LIMIT`."""
 
@@ -217,7 +216,7 @@ class _Contents:
         table = read(self.scope, "software")
         rows = [
             (software(name, version), connections, UNKNOWN if name == UNKNOWN else "known")
-            for name, version, _, connections, *_ in table.rows[:_BARS]
+            for name, version, _, connections, *_ in table.rows[:_MOST_BARS]
         ]
         colours = {"known": "var(--s0)", UNKNOWN: "var(--rest)"}
         drawn = plots.bars(rows, colours, "Connections by software and version", "connections")
@@ -242,7 +241,7 @@ class _Contents:
                 row[-2:] = [rule.what, rule.advice]
         rows = [(rule, violations, severity) for severity, _, rule, _, violations, *_ in broken.rows]
         label = "Violations by rule"
-        drawn = [(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
+        drawn = [(label, plots.bars(rows[:_MOST_BARS], _SEVERITIES, label, "violations"))] if rows else []
         sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}
         figures = [(f"{sums[name]:,}", words) for name, words in _COUNTED.items()]
         return self._section("who_misbehaves", broken, figures=figures, plots=drawn)

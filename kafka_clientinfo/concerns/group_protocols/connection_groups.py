@@ -24,16 +24,14 @@ from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, stated_topics, unle
 _MEMBERS = 1000
 _TOPICS = 100
 _MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
-_COUNTS = (
+_ADDED_UP = (
     "requests", "inconsistent_group_protocol", "undecoded_payloads", "protocol_name_mismatches", "mismatches_rejected",
     "mismatches_taken", "mismatches_of_answers", "inconsistent_contradicted", "inconsistent_unstated", "inconsistent_without_join",
 )  # fmt: skip
-"""Columns that are added up for a connection and group."""
-_SUBSCRIPTION = (
+_SUBSCRIPTION_FIELDS = (
     "member_id", "protocol_name", "stated_at", "version", "topics", "owned_partitions", "generation_id", "rack_id",
     "user_data_bytes",
 )  # fmt: skip
-"""Names of a subscription's fields."""
 
 
 def transform(
@@ -164,7 +162,7 @@ def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
     return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
         F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
-        *(F.sum(name).alias(name) for name in _COUNTS),
+        *(F.sum(name).alias(name) for name in _ADDED_UP),
         *(F.min(name).alias(name) for name in ("first_at", "inconsistent_first_at", "inconsistent_example", "first_mismatch")),
         *(F.max(name).alias(name) for name in ("last_at", "inconsistent_last_at", "last_mismatch_at")),
         sorted_texts(F.col("sent_type")).alias("protocol_types_request"),
@@ -200,7 +198,7 @@ def _counts() -> Column:
 
 def _subscription(**fields: Column) -> Column:
     """Return an entry of a list of subscriptions; fields that are not given are null."""
-    return F.struct(*(fields.get(name, F.lit(None)).alias(name) for name in _SUBSCRIPTION))
+    return F.struct(*(fields.get(name, F.lit(None)).alias(name) for name in _SUBSCRIPTION_FIELDS))
 
 
 def _of_consumers() -> Column:

@@ -32,8 +32,7 @@ _RESPONSE = f"""memberId string, generationId int, memberEpoch int, leader strin
     members {_LEAVING.format(more=",errorCode:int")}"""
 _SUBSCRIPTIONS = """subscriptions array<struct<memberId:string,topics:array<string>,
     ownedPartitions:array<struct<topic:string,partitions:array<int>>>>>"""
-_WITHOUT_ANSWERS = ("name_text", "api_key_struct")
-"""Generations of the log that hold no response."""
+_FORMATS_WITHOUT_ANSWERS = ("name_text", "api_key_struct")
 _CLIENT = ("client_id", "principal", "remote_host", "client_software_name", "client_software_version")
 
 
@@ -74,7 +73,7 @@ def _messages(requests: DataFrame) -> DataFrame:
     keys = (JOIN, SYNC, _BEAT, _LEAVE, *map(int, HEARTBEATS))
     is_counted = ~F.col("is_duplicate") & ~F.col("is_forwarded") & (F.col("log_level") != "INFO")
     error = F.col("error_code")
-    is_taken = F.coalesce(error == int(ErrorCode.NONE), F.col("log_generation").isin(*_WITHOUT_ANSWERS))
+    is_taken = F.coalesce(error == int(ErrorCode.NONE), F.col("log_generation").isin(*_FORMATS_WITHOUT_ANSWERS))
     is_notified = F.col("api_key").isin(SYNC, _BEAT) & (error == int(ErrorCode.REBALANCE_IN_PROGRESS))
     is_given = (F.col("api_key") == JOIN) & (error == int(ErrorCode.MEMBER_ID_REQUIRED))
     chosen = requests.where(F.col("api_key").isin(*keys) & F.col("request").isNotNull() & is_counted)
