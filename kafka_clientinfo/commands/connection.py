@@ -130,10 +130,7 @@ def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shown(connection: dict[str, Any], number: str, shortly: bool) -> list[Table]:
-    """Return the tables that show a connection; `number` is its number among those of its id, such as `1 of 3`.
-
-    With `shortly`, its parts have only the columns that fit a terminal.
-    """
+    """Return the tables that show a connection; `number` is `1 of 3`, and `shortly` leaves out what a terminal has no room for."""
     facts = [
         (name.replace("_", " "), _fact(connection[name])) for name in _FACTS if connection[name] not in (None, [], "")
     ]

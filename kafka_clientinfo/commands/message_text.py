@@ -172,7 +172,6 @@ def _title(owner: Owner | None, impact: OwnerImpact, facts: Facts) -> str:
 
 
 def _by_program(uses: Sequence[dict[str, Any]], names: Programs) -> dict[tuple[Any, ...], list[list[dict[str, Any]]]]:
-    """Return the uses that are refused, by client and, as the keys, by program."""
     programs: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = {}
     for (cluster, principal, client_id, *of_software), own in grouped(_uses(uses, REFUSED), CLIENT).items():
         programs.setdefault(

@@ -211,7 +211,6 @@ def _opened_seq() -> Column:
 
 
 def _of_state(name: str) -> Column:
-    """Return a value of the state that comes before the requests of the connection id; null if there is none."""
     return F.last(_state(name), ignorenulls=True).over(up_to_now())
 
 
@@ -314,7 +313,6 @@ def _was_idle() -> Column:
 
 
 def _outlasts_limit() -> Column:
-    """Return whether the log shows a silence longer than the broker's connections.max.idle.ms."""
     idle_micros = F.unix_micros("started_at") - F.unix_micros(_of_previous("logged_at"))
     return _is_in_one_period() & (idle_micros > F.col("coverage.max_idle_ms") * 1000)
 

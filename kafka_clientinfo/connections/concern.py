@@ -170,7 +170,6 @@ def is_api_versions_success() -> Column:
 
 
 def _made() -> Mapping[str, Column]:
-    """Return the columns that several concerns read from a record."""
     of_group = F.col("api_key").isin(*map(int, WITH_BODIES))
     answer = F.when(is_api_versions(), F.col("response"))
     throttled = F.floor(F.coalesce("throttle_time_ms", F.lit(0)) * 1000)

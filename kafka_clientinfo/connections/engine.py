@@ -52,8 +52,6 @@ def _spark() -> Engine:
 
 
 class _PartOfEngine:
-    """Forwards attributes to a part of the engine in use."""
-
     def __init__(self, part: str) -> None:
         self._part = part
 

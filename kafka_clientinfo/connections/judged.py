@@ -171,7 +171,6 @@ def _is_newest(*connection_id: str) -> Column:
 
 
 def _merged(before: DataFrame, judged: DataFrame) -> DataFrame:
-    """Return judged requests together with those that were judged before on the same connections."""
     nothing = F.lit(None).cast(judged.schema[STATE].dataType)
     rows = judged.drop("is_newest").unionByName(before.withColumn(STATE, nothing))
     totals = {

@@ -63,7 +63,6 @@ def connections(
 
 
 def _with_brokers_host(rows: DataFrame, judged_requests: DataFrame, stored: DataFrame | None) -> DataFrame:
-    """Add is_brokers_host, whether requests of a broker came from the connection's host."""
     sent = judged_requests.where(is_of_a_broker() & F.col("remote_host").isNotNull())
     hosts = sent.select("cluster", F.col("remote_host").alias("host"))
     hosts = (hosts if stored is None else hosts.unionByName(stored)).distinct()
@@ -74,7 +73,6 @@ def _with_brokers_host(rows: DataFrame, judged_requests: DataFrame, stored: Data
 
 
 def _aggregates() -> Aggregates:
-    """Return aggregates of a connection's requests: counts, its first request, and evidence of its role."""
     is_brokers = is_of_a_broker()
     stated_client_id = F.when(F.col("client_id") != "", F.col("client_id"))
     return {
@@ -98,7 +96,6 @@ def _aggregates() -> Aggregates:
 
 
 def _columns(settings: Settings) -> Columns:
-    """Return the columns of the table `connections` that no concern owns."""
     first = ("file_id", "byte_offset", "remote_host", "remote_port", "listener", "security_protocol", "principal")
     has_processor = (F.col("first.log_generation") == "json") & (processor_text() != "")
     return {

@@ -120,7 +120,6 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
 
 
 def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
-    """Find the connections that break a rule as a whole; their first request is the example."""
     declared = {name: rule for concern in concerns for name, rule in concern.connection_rules(settings).items()}
     broken = {name: (rule.broken, rule.message) for name, rule in _enabled(declared, settings).items()}
     who = who_in(connections)
@@ -143,7 +142,6 @@ def who_in(rows: DataFrame) -> list[str]:
 
 
 def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
-    """Explode a row to one per broken rule, with the struct `violation` of the rule's name and its message."""
     nothing = F.lit(None).cast("struct<rule:string,message:string>")  # the array's type if there are no rules
     broken = (
         F.when(condition, F.struct(F.lit(name).alias("rule"), message.alias("message")))

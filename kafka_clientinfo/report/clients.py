@@ -111,7 +111,6 @@ class Inventory:
             LIMIT {self._limits.clients}"""
 
     def _of_detailed(self, columns: str, rows: str, more: str) -> str:
-        """Return SQL for `hashed` and then `columns` of the rows `t` that belong to clients with details."""
         hashed = _hash("t")
         wanted = ", ".join(f"'{name}'" for name in self._detailed)
         return f"SELECT {hashed} AS hashed, {columns} FROM {rows} AS t WHERE {hashed} IN ({wanted}) {more}"

@@ -73,8 +73,6 @@ def report(
 
 
 class _Contents:
-    """The sections and the data of one page."""
-
     def __init__(
         self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits, by_owner: Sequence[Sequence[Any]]
     ) -> None:
@@ -274,10 +272,6 @@ class _Contents:
 
 
 def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) -> Table:
-    """Return the table of clients that are not fine at the target, each with the versions it uses and why they are refused.
-
-    `owners` are by the values of `CLIENT`.
-    """
     table = declared("who_breaks", target=str(verdict.target))
     for client, uses in grouped(verdict.rows, CLIENT).items():
         cluster, principal, own_id, *of_software = client

@@ -81,7 +81,6 @@ def _label(text: str) -> str:
 
 
 def _svg(plot: str, label: str, values: Sequence[Mapping[str, Any]], colours: Mapping[str, str], **more: Any) -> str:
-    """Fill in the specification `plot_….json`, render it for both kinds of screens, and return the labelled elements."""
     parameters = {"values": values, "kinds": list(colours), "colours": list(colours.values()), **more}
     texts = {name: json.dumps(value) for name, value in parameters.items()}
     style = json.loads((files(__package__) / "plot_style.json").read_text("utf-8"))

@@ -143,7 +143,6 @@ class LogStream(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
 
 def _without_long_gone(positions: Positions, there: Collection[str], now: datetime) -> Positions:
-    """Note which logs are gone, and leave out those that have been gone for too long."""
     kept: Positions = {}
     for name, row in positions.items():
         since = str(row.get(_GONE, now.isoformat()))

@@ -45,7 +45,6 @@ def transform(
 
 
 def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
-    """Return whether the request and the response are self-describing; null if there is nothing to read."""
     request = (
         F.when(F.col("api_key") == DESCRIBE, F.lit(None).cast("boolean"))
         .when(F.col("api_key") == SYNC, F.col("sent_type").isNotNull() & unless_empty("sent.protocolName").isNotNull())
@@ -197,7 +196,6 @@ def _counts() -> Column:
 
 
 def _subscription(**fields: Column) -> Column:
-    """Return an entry of a list of subscriptions; fields that are not given are null."""
     return F.struct(*(fields.get(name, F.lit(None)).alias(name) for name in _SUBSCRIPTION_FIELDS))
 
 

@@ -164,7 +164,6 @@ def _leaving() -> Column:
 
 
 def _join() -> Column:
-    """Return the column `joined` of a message that the coordinator answered with a new generation."""
     own = F.filter("payloads.subscriptions", lambda s: s["memberId"] == F.col("member_id"))
     topics = F.when(F.size(own) > 0, F.array_distinct(flattened(F.transform(own, lambda s: s["topics"]))))
     owned = F.get(F.transform(own, lambda s: _number_of_partitions(s["ownedPartitions"])), F.lit(0))

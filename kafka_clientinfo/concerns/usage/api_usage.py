@@ -116,7 +116,6 @@ def _is_outside() -> Column:
 
 
 def _is_refused_inside() -> Column:
-    """Return whether some requests were refused as unsupported although an answer before them offers their version."""
     return (F.col("unsupported") > 0) & _is_after_answer() & _is_offered()
 
 
