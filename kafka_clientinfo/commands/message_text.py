@@ -15,7 +15,7 @@ from typing import Any
 from .. import resources
 from ..config.owners import Owner
 from ..errors import ConfigError
-from ..printable import safe
+from ..printable import few, safe
 from ..protocol import UNKNOWN
 from ..questions.losses import Lost, NamesByClient
 from ..questions.presenter import (
@@ -24,7 +24,6 @@ from ..questions.presenter import (
     candidates,
     counted,
     explained,
-    hosts,
     identity,
     is_known_by_behaviour,
     on_some,
@@ -381,17 +380,11 @@ def _appendix(all_uses: Sequence[dict[str, Any]], target: str) -> str:
 
 
 def _hosts(names: set[str]) -> str:
-    return hosts(
-        [safe(name, _LONGEST_TEXT) for name in sorted(names)[:_MOST_HOSTS]],
-        len(names),
-        _MOST_HOSTS,
-        " and {more:,} more",
-    )
+    return few([safe(name, _LONGEST_TEXT) for name in sorted(names)], _MOST_HOSTS) or "(unknown)"
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(_text, names[:_MOST_NAMES])) + more
+    return few(list(map(_text, names)), _MOST_NAMES)
 
 
 def _text(value: str) -> str:

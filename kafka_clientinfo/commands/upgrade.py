@@ -15,7 +15,6 @@ from ..questions.presenter import (
     OTHERS,
     counted,
     explained,
-    hosts,
     identity,
     on_some,
     requested,
@@ -285,7 +284,8 @@ def _section(result: Impact, verdict: str) -> Table:
 
 
 def _few(names: Sequence[str], number: int) -> str:
-    return hosts(names, number, FEW_HOSTS, ", … ({all:,})")
+    shown = ", ".join(names[:FEW_HOSTS]) or "(unknown)"
+    return shown if number <= FEW_HOSTS else f"{shown}, … ({number:,})"
 
 
 def _groups(uses: Sequence[dict[str, Any]]) -> Table:

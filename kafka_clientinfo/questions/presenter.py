@@ -80,12 +80,6 @@ def in_bytes(number: int) -> str:
     return f"{size:,.1f} TB"
 
 
-def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
-    """Return the first hosts, at most `most` of their `number`; if there are more, append `rest`, formatted with `all` and `more`."""
-    shown = ", ".join(first[:most]) or "(unknown)"
-    return shown if number <= most else shown + rest.format(all=number, more=number - most)
-
-
 def explained(reason: str) -> str:
     return REASONS.get(reason, reason)
 
