@@ -113,7 +113,7 @@ class Ownership:
         """
         if row["remote_host"] is None and row["client_software_name"] is None:
             return (
-                self._owners.of(groups=[row["group_id"]], cluster=row["cluster"])
+                self._owners.of(groups=[row["group_id"]], clusters=[row["cluster"]])
                 if row["group_id"] is not None
                 else None
             )

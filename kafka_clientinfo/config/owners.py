@@ -45,27 +45,18 @@ class Owners:
     def ask(self, kind: str) -> bool:
         return any(rule.patterns[kind] for rule in self.rules)
 
-    def of(
-        self,
-        principal: str | None = None,
-        client_id: str | None = None,
-        host: str | None = None,
-        groups: Sequence[str] = (),
-        software: str | None = None,
-        topics: Sequence[str] = (),
-        cluster: str | None = None,
-    ) -> Owner | None:
-        """Return the owner of a client on a host, by its address; None if no rule fits.
-
-        One fitting group of its connections is enough, and one fitting topic that it uses.
-        """
-        values = ([principal], [client_id], [host], groups, topics, [software], [cluster])
-        rule = self.rule_of(dict(zip(KINDS, values, strict=True)))
+    def of(self, **values: Sequence[str | None]) -> Owner | None:
+        """Return the owner by some of `KINDS`, see `rule_of`; None if no rule fits."""
+        rule = self.rule_of(values)
         return None if rule is None else self.rules[rule].owner
 
     def rule_of(self, values: Mapping[str, Sequence[str | None]]) -> int | None:
-        """Return the place of the first rule that fits the values of each of `KINDS`, as in `of`; None if no rule fits."""
-        texts = {kind: [text or "" for text in own] for kind, own in values.items()}
+        """Return the place of the first rule that fits values of `KINDS`; None if no rule fits.
+
+        One fitting group, or topic, of a client is enough. A client without one has none; another kind that is not given is null.
+        """
+        given = dict.fromkeys(KINDS, (None,)) | {"groups": (), "topics": ()} | values
+        texts = {kind: [text or "" for text in own] for kind, own in given.items()}
         return next((place for place, rule in enumerate(self.rules) if _fits(rule, texts)), None)
 
 

@@ -187,7 +187,7 @@ def test_what_no_pattern_can_name_is_counted(
         line for line in lines if "Without" in line
     ]
     assert any("Without" in line for line in lines) is (left_out is not None)
-    assert load_owners(str(path)).of(client_id="a" * 255) == (None if left_out else Owner("a" * 200))
+    assert load_owners(str(path)).of(client_ids=["a" * 255]) == (None if left_out else Owner("a" * 200))
 
 
 def test_beside_owners_it_has_rules_for_the_rest(warehouse: Path, tmp_path: Path, ask: Any) -> None:

@@ -39,16 +39,16 @@ A, B, REST = Owner("A|<script>", "a@b\u202e"), Owner("B" * 200, "b"), Owner("eve
 @pytest.mark.parametrize(
     ("client", "owner"),
     [
-        ({"principal": "User:alice", "host": "10.1.255.3"}, A), ({"principal": "User:alice", "host": "10.2.0.1"}, REST),
-        ({"principal": "User:alice", "host": "fd00:0:0:0:0:0:0:1"}, A),
-        ({"principal": "User:alice", "host": "192.168.1.1"}, A),
-        ({"principal": "User:alice", "host": "1192.168.1.1"}, REST), ({"principal": "User:alice", "host": None}, REST),
-        ({"principal": "a User:alice", "host": "10.1.0.1"}, REST), ({"client_id": "x", "groups": ["other", "g-1"]}, B),
-        ({"client_id": None, "groups": ["g-1"]}, B), ({"client_id": "x", "groups": []}, None),
-        ({"client_id": "x", "groups": ["g-1\n"]}, None), ({"software": "kgo"}, A), ({"principal": "p" * 255}, REST),
-        ({"cluster": "test-2", "principal": "User:bob"}, B), ({"cluster": "a test-2", "principal": "User:bob"}, REST),
-        ({"principal": "p" * 256}, None), ({"principal": "User:alice", "host": "fd00::1%" + "z" * 247}, A),
-        ({"principal": "User:alice", "host": "fd00::1%" + "z" * 248}, REST), ({}, None),
+        ({"principals": ["User:alice"], "hosts": ["10.1.255.3"]}, A), ({"principals": ["User:alice"], "hosts": ["10.2.0.1"]}, REST),
+        ({"principals": ["User:alice"], "hosts": ["fd00:0:0:0:0:0:0:1"]}, A),
+        ({"principals": ["User:alice"], "hosts": ["192.168.1.1"]}, A),
+        ({"principals": ["User:alice"], "hosts": ["1192.168.1.1"]}, REST), ({"principals": ["User:alice"], "hosts": [None]}, REST),
+        ({"principals": ["a User:alice"], "hosts": ["10.1.0.1"]}, REST), ({"client_ids": ["x"], "groups": ["other", "g-1"]}, B),
+        ({"client_ids": [None], "groups": ["g-1"]}, B), ({"client_ids": ["x"], "groups": []}, None),
+        ({"client_ids": ["x"], "groups": ["g-1\n"]}, None), ({"software": ["kgo"]}, A), ({"principals": ["p" * 255]}, REST),
+        ({"clusters": ["test-2"], "principals": ["User:bob"]}, B), ({"clusters": ["a test-2"], "principals": ["User:bob"]}, REST),
+        ({"principals": ["p" * 256]}, None), ({"principals": ["User:alice"], "hosts": ["fd00::1%" + "z" * 247]}, A),
+        ({"principals": ["User:alice"], "hosts": ["fd00::1%" + "z" * 248]}, REST), ({}, None),
     ],
 )  # fmt: skip
 def test_the_first_rule_whose_every_kind_fits_names_the_owner(client: dict[str, Any], owner: Owner | None) -> None:
@@ -57,26 +57,28 @@ def test_the_first_rule_whose_every_kind_fits_names_the_owner(client: dict[str, 
 
 def test_the_example_is_valid_and_no_file_owns_nothing() -> None:
     assert load_owners(load_settings().owners) == Owners()
-    assert (Owners().of("User:alice"), Owners().ask("groups")) == (None, False)
+    assert (Owners().of(principals=["User:alice"]), Owners().ask("groups")) == (None, False)
     for name in ("/nowhere/owners.toml", "/", "a\0b"):
         with pytest.raises(ConfigError, match="cannot read the owners "):
             load_owners(name)
     found = load_owners(str(CONF / "owners.toml"))
     payments = Owner("Payments", "payments@example.org")
-    assert found.of("User:payments-eu") == found.of("User:x", host="10.1.2.3") == payments
+    assert found.of(principals=["User:payments-eu"]) == found.of(principals=["User:x"], hosts=["10.1.2.3"]) == payments
     assert (found.ask("groups"), parse_owners(RULES, "x").ask("groups"), found.ask("topics")) == (True, True, False)
 
 
 def test_a_topic_names_an_owner() -> None:
     owners = parse_owners("[[owners]]\nowner = 'Orders'\ntopics = ['orders\\..*']", "x")
     assert owners.ask("topics")
-    found = [owners.of("User:x", topics=topics) for topics in (["audit", "orders.eu"], ["orders"], [])]
+    found = [owners.of(principals=["User:x"], topics=topics) for topics in (["audit", "orders.eu"], ["orders"], [])]
     assert found == [Owner("Orders"), None, None]
 
 
 @given(st.text(), st.text(), st.text())
 def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str) -> None:
-    assert parse_owners(RULES, "x").of(principal, client_id, host, [client_id], host) in (A, B, REST, None)
+    assert parse_owners(RULES, "x").of(
+        principals=[principal], client_ids=[client_id], hosts=[host], groups=[client_id], software=[host]
+    ) in (A, B, REST, None)
 
 
 @pytest.mark.parametrize(
@@ -111,4 +113,4 @@ def test_it_names_what_is_wrong(text: str, says: str) -> None:
 def test_an_owner_has_the_contact_of_any_of_its_rules() -> None:
     text = "[[owners]]\nowner='a'\nhosts=['1.1.1.1']\n[[owners]]\nowner='a'\ncontact='x'\nhosts=['1.1.1.2']\n"
     found = parse_owners(text, "x")
-    assert {found.of(host="1.1.1.1"), found.of(host="1.1.1.2")} == {Owner("a", "x")}
+    assert {found.of(hosts=["1.1.1.1"]), found.of(hosts=["1.1.1.2"])} == {Owner("a", "x")}
