@@ -9,7 +9,7 @@ from ..logs.apis import TOPIC_OPERATIONS
 from ..tables.spec import CLIENT
 from .filters import Scope
 from .impact import uses_at
-from .queries import Rows, grouped, same
+from .queries import Rows, grouped
 from .topics import BY_CLIENT
 
 _CLIENT = ", ".join(CLIENT)
@@ -17,6 +17,7 @@ _OPERATIONS = "CASE u.api_key {} END".format(
     " ".join(f"WHEN {key} THEN '{operation}'" for key, operation in sorted(TOPIC_OPERATIONS.items()))
 )
 _VERDICTS = (files(__package__) / "losses.sql").read_text("utf-8").replace("{operation_of_api}", _OPERATIONS)
+_LOST_TOPICS = (files(__package__) / "lost_topics.sql").read_text("utf-8").replace("{by_client}", BY_CLIENT)
 NamesByClient = Mapping[tuple[Any, ...], list[str]]
 
 
@@ -32,28 +33,7 @@ class Lost:
 
 def losses(scope: Scope, target: str) -> Rows:
     """Return the topics that lose a producer or a consumer at a measured release, or may lose one, the most losses first."""
-    produces, consumes = "operation = 'produce'", "operation IN ('fetch', 'commit')"
-    of_client = (
-        f"SELECT {_CLIENT}, name AS topic, bool_or({produces} AND breaks) AS produce_breaks, bool_or({consumes} AND breaks) AS consume_breaks, "
-        f"bool_or({produces} AND may_break) AS produce_may, bool_or({consumes} AND may_break) AS consume_may "
-        f"FROM verdicts WHERE operation IN ('produce', 'fetch', 'commit') GROUP BY {_CLIENT}, name HAVING bool_or(breaks OR may_break)"
-    )
-    return scope.query(
-        f"{uses_at(target)}, {_VERDICTS}, lost AS ({of_client}) SELECT c.cluster, c.topic, "
-        "count(CASE WHEN l.produce_breaks THEN c.produce_requests END) AS producers_that_break, count(c.produce_requests) AS producers, "
-        "count(CASE WHEN l.consume_breaks THEN coalesce(c.fetch_requests, c.commit_requests) END) AS consumers_that_break, "
-        "count(coalesce(c.fetch_requests, c.commit_requests)) AS consumers, "
-        "CAST(coalesce(sum(CASE WHEN l.produce_breaks THEN c.produce_bytes END), 0) "
-        "+ coalesce(sum(CASE WHEN l.consume_breaks THEN c.fetch_bytes END), 0) AS BIGINT) AS bytes, "
-        "max(c.last_at) AS last_seen, "
-        "count(CASE WHEN l.produce_may AND NOT l.produce_breaks THEN c.produce_requests END) AS producers_that_may_break, "
-        "count(CASE WHEN l.consume_may AND NOT l.consume_breaks THEN coalesce(c.fetch_requests, c.commit_requests) END) "
-        "AS consumers_that_may_break "
-        f"FROM ({BY_CLIENT}) AS c LEFT JOIN lost AS l ON {same('l', 'c', (*CLIENT, 'topic'))} GROUP BY c.cluster, c.topic "
-        "HAVING count(CASE WHEN l.topic IS NOT NULL THEN 1 END) > 0 "
-        "ORDER BY producers_that_break + consumers_that_break DESC, producers_that_may_break + consumers_that_may_break DESC, "
-        "bytes DESC, c.cluster, c.topic"
-    )
+    return scope.query(f"{uses_at(target)}, {_VERDICTS}, {_LOST_TOPICS}")
 
 
 def groups_of_clients(scope: Scope) -> NamesByClient:
