@@ -6,9 +6,11 @@ not compared with NOT NULL and CHECK: Delta refuses rows that break one, and ref
 check of the layout finds tables that do not declare them.
 """
 
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from importlib.resources import files
 from typing import Any
 
 from ..spark.features import at_once
@@ -20,8 +22,6 @@ from ..warehouse.table_layout import TableLayout, differences, unreadable
 from .queries import StoredTables
 
 LISTED = 20
-_RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
-_BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
 _FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
     "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
 }
@@ -32,30 +32,8 @@ If damage ended the reading, one rejected record stands for the rest of the file
 LAYOUT = "layout"
 """The check without which no other can be made, as tables and columns may be missing."""
 CHECKS = {
-    LAYOUT: ("tables, columns, constraints and clustering are as declared; no deletion vectors", _RESTORE),
-    "records of files": (
-        "records = requests + rejected + all of ignored",
-        f"{LEDGER} was altered: restore it, or build a new warehouse from the logs",
-    ),
-    "rows of files": (
-        f"requests, rejected_records and failed_requests hold what {LEDGER} counts, less what retention deleted",
-        "rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse",
-    ),
-    "offsets in files": (
-        "no row lies beyond the bytes that were read of its file",
-        "a run broke off: the next `kafka-clientinfo run` takes back what it wrote",
-    ),
-    "keys": ("no two rows of a table have the same key", "somebody wrote into the table: restore it (RESTORE TABLE)"),
-    "requests of connections": (
-        "the connections of each connection id count its requests, those logged twice once, up to the last one",
-        _BUILD_ANEW,
-    ),
-    "first requests": ("every connection begins with a request that was logged when it opened", _BUILD_ANEW),
-    "rows of connections": (
-        "every row that names a connection has that connection in connections",
-        "a build broke off, or tables were altered: run `kafka-clientinfo build`",
-    ),
-    "build": ("all tables are derived of all requests", "the build is behind: run `kafka-clientinfo build`"),
+    name: (own["requires"], own["advice"])
+    for name, own in tomllib.loads((files(__package__) / "checks.toml").read_text("utf-8")).items()
 }
 
 
