@@ -55,7 +55,8 @@ class Owners:
 
         One fitting group, or topic, of a client is enough. A client without one has none; another kind that is not given is null.
         """
-        given = dict.fromkeys(KINDS, (None,)) | {"groups": (), "topics": ()} | values
+        given: dict[str, Sequence[str | None]] = dict.fromkeys(KINDS, (None,))
+        given |= {"groups": (), "topics": (), **values}
         texts = {kind: [text or "" for text in own] for kind, own in given.items()}
         return next((place for place, rule in enumerate(self.rules) if _fits(rule, texts)), None)
 
