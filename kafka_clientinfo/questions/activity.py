@@ -13,7 +13,7 @@ from typing import Any
 from ..protocol.api_keys import ErrorCode
 from .filters import Scope
 from .presenter import counted
-from .queries import same
+from .queries import hash_of, same
 from .trust import nobody
 
 CLIENT_KEY = ("cluster", "principal", "client_id")
@@ -29,7 +29,6 @@ BY: Mapping[str, tuple[str, ...]] = {
 TOP: Mapping[str, str] = {"requests": "requests", "p99": "p99_ms", "throttle": "throttle_ms", "errors": "errors"}
 """The column of an answer that sorts it, the most first."""
 _ORDERS_WITHOUT_ZEROS = ("throttle", "errors")
-_LENGTH_AND_TEXT = "coalesce(concat(CAST(length(a.{0}) AS STRING), ':', a.{0}), '-')"
 WAITING = ("FETCH", "SHARE_FETCH", "JOIN_GROUP", "SYNC_GROUP")
 """The APIs of which a broker holds a request back until others have done something."""
 NORMAL_ERRORS = {"API_VERSIONS": ErrorCode.UNSUPPORTED_VERSION, "JOIN_GROUP": ErrorCode.MEMBER_ID_REQUIRED}
@@ -38,8 +37,6 @@ OF_NORMAL_STARTS = "those of normal starts: " + ", ".join(
     f"{code.name} of {api}" for api, code in NORMAL_ERRORS.items()
 )
 _NORMAL = " ".join(f"WHEN '{api}' THEN {code:d}" for api, code in NORMAL_ERRORS.items())
-_HASH = f"md5(concat({', '.join(_LENGTH_AND_TEXT.format(name) for name in CLIENT_KEY)}))"
-"""SQL for a text without quotes that stands for a client: texts of clients must not get into a statement."""
 _MICROS = "unix_micros(n.bucket) + CAST(n.minute AS BIGINT) * 60000000"
 """SQL for the start of a minute of a bucket, in microseconds since the epoch; for rows `n` of `_numbers`."""
 _MOST_MINUTES = 1_440
@@ -137,7 +134,7 @@ class Question:
         is_brokers = f"SELECT 1 FROM {{names_of_brokers}} AS b WHERE {same('b', 'o', CLIENT_KEY)}"
         rows = f"(SELECT * FROM {{{name}}} AS o WHERE NOT EXISTS ({is_brokers})) AS a"
         if self.by == "owner":
-            return f"(SELECT a.*, o.owner FROM {rows} LEFT JOIN owners AS o ON o.client_key = {_HASH}) AS a"
+            return f"(SELECT a.*, o.owner FROM {rows} LEFT JOIN owners AS o ON o.client_key = {hash_of('a', CLIENT_KEY)}) AS a"
         return rows + (" WHERE a.api_name IS NOT NULL" if self.by == "api" else "")
 
     @property
@@ -171,7 +168,8 @@ def owners_of_clients(scope: Scope, numbers: Mapping[tuple[Any, ...], Sequence[i
 
     `numbers` are those of the owners by the columns of `CLIENT_KEY`.
     """
-    rows = scope.query(f"SELECT DISTINCT {', '.join(CLIENT_KEY)}, {_HASH} AS client_key FROM {{client_activity}} AS a")
+    own = hash_of("a", CLIENT_KEY)
+    rows = scope.query(f"SELECT DISTINCT {', '.join(CLIENT_KEY)}, {own} AS client_key FROM {{client_activity}} AS a")
     return [(client_key, number) for *client, client_key in rows for number in numbers.get(tuple(client), ())]
 
 

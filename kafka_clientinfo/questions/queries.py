@@ -114,6 +114,15 @@ def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
     return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
 
 
+def hash_of(alias: str, columns: tuple[str, ...] = CLIENT) -> str:
+    """Return SQL for a hash of a key, which has no quotes: texts of clients must not get into a statement.
+
+    Each value stands after its length, so that different keys don't give one text; null is a value of its own.
+    """
+    parts = (f"coalesce(concat(CAST(length({alias}.{c}) AS STRING), ':', {alias}.{c}), '-')" for c in columns)
+    return f"md5(concat({', '.join(parts)}))"
+
+
 def programs(tables: Tables) -> Programs:
     """Return what the view `programs` says, such as `cron-#` for `cron-17`."""
     return dict(tables.query("SELECT client_id, program FROM {programs} AS p").rows)

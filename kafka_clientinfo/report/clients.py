@@ -11,7 +11,7 @@ from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
 from ..questions.impact import verdict_rank, verdict_reason
 from ..questions.presenter import FEW_HOSTS, IN_WORDS, REFUSED_ALREADY, explained, identity, software
-from ..questions.queries import same
+from ..questions.queries import hash_of, same
 from ..questions.refused import Refusals
 from ..questions.topics import topics_of_clients
 from ..releases.broker_releases import ACCEPTED, FINE, WORST_FIRST
@@ -98,7 +98,7 @@ class Inventory:
         ours = ", ".join(f"w.{name}" for name in CLIENT)
         lists = ", ".join(f"i.{name} AS {name}_list" for name in _DETAIL)
         return f"""
-            SELECT {_hash("w")} AS hashed, coalesce(u.worst, {FINE}) AS worst, coalesce(b.broken, 0) AS broken,
+            SELECT {hash_of("w")} AS hashed, coalesce(u.worst, {FINE}) AS worst, coalesce(b.broken, 0) AS broken,
                    w.connections, w.hosts, unix_micros(w.last_seen) AS last, w.total, i.requests,
                    unix_micros(i.first_seen) AS first, i.apis, {ours}, {lists}
             FROM (SELECT *, count(*) OVER () AS total FROM {{who_connects}} AS a) AS w
@@ -111,7 +111,7 @@ class Inventory:
             LIMIT {self._limits.clients}"""
 
     def _of_detailed(self, columns: str, rows: str, more: str) -> str:
-        hashed = _hash("t")
+        hashed = hash_of("t")
         wanted = ", ".join(f"'{name}'" for name in self._detailed)
         return f"SELECT {hashed} AS hashed, {columns} FROM {rows} AS t WHERE {hashed} IN ({wanted}) {more}"
 
@@ -120,7 +120,9 @@ class Inventory:
             self._detailed[hashed].setdefault(name, []).append(as_shown(*row))
 
     def _add_connections(self) -> None:
-        newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
+        newest = (
+            f"row_number() OVER (PARTITION BY {hash_of('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
+        )
         numbered = self._of_detailed(
             f"{select(self.connections)}, {newest} AS newest", "{connections}", "AND role = 'client'"
         )
@@ -154,15 +156,6 @@ class Inventory:
         rows = self._scope.query(self._of_detailed(columns, "{connections}", more))
         for hashed, numbers in self._buckets.sums(rows).items():
             self._detailed[hashed]["open"] = numbers
-
-
-def _hash(alias: str) -> str:
-    """Return SQL for a hash of a client's key.
-
-    Each value stands after its length, so that different keys don't give one text; null is a value of its own.
-    """
-    parts = (f"coalesce(concat(length({alias}.{name}), ':', {alias}.{name}), '-')" for name in CLIENT)
-    return f"md5(concat({', '.join(parts)}))"
 
 
 def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:

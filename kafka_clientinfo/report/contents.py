@@ -108,7 +108,7 @@ class _Contents:
     def page(self) -> str:
         sections = [
             self._who_breaks(),
-            self._topics(),
+            self._section("who_uses_topics", notes=coverage(self.scope)),
             self._activity(),
             self._software(),
             self._over_time(),
@@ -202,9 +202,6 @@ class _Contents:
             figures=figures,
             plots=[("Clients by verdict, for releases from today's on", drawn)],
         )
-
-    def _topics(self) -> Section:
-        return self._section("who_uses_topics", notes=coverage(self.scope))
 
     def _activity(self) -> Section:
         table, drawn = requests_over_time(self.scope)
