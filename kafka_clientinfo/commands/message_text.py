@@ -51,23 +51,8 @@ _REASONS = {
 }
 """Reasons in words for people who don't know Kafka's protocol, where those of `explained` are not."""
 _ALREADY = "refused_already"
-_SECTIONS = frozenset(
-    [
-        "title",
-        "addressee",
-        "greeting",
-        "summary",
-        "refused",
-        "changes",
-        "later",
-        "undecided",
-        "evidence",
-        "appendix",
-        "owner",
-        "contact",
-        "target",
-    ]
-)
+_DEFAULT = (resources.conf() / "message.md").read_text("utf-8")
+_SECTIONS = frozenset({"owner", "contact", "target", *Template(_DEFAULT).get_identifiers()})
 _BLANK_LINES = re.compile(r"\n{3,}")
 _TO_FILL_IN = re.compile(r"^.*\[[A-Z]+\].*\n", re.MULTILINE)
 
@@ -107,7 +92,7 @@ class MessageTemplate:
 
     def __init__(self, path: str | None = None) -> None:
         try:
-            text = (resources.conf() / "message.md" if path is None else Path(path)).read_text("utf-8")
+            text = _DEFAULT if path is None else Path(path).read_text("utf-8")
         except (OSError, ValueError) as error:
             raise ConfigError(f"--template {path} cannot be read: {error}; name a text file in UTF-8") from None
         self._template = Template(text if path else _TO_FILL_IN.sub("", text))
