@@ -1,7 +1,6 @@
 """The command `diff`: compares the clients of two days, or of the hours from two times on.
 
-A time stands for the day from then on, and for less if the two times are closer: then the one span ends where the other begins.
-Rows of tables have a first and a last request, and count on every day (UTC) from the one to the other:
+docs/howto/diff.md says which time a day or a time stands for. Rows of tables count on every day from their first request to the last:
 
 - A connection that lasts for days counts on each of them, even if it sent nothing on that day, with the software that it
   had at its end.

@@ -211,8 +211,7 @@ def instant(value: datetime) -> str:
 def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
     """Return the tables as CSV with an empty line between them; lists and structs are JSON.
 
-    A text that spreadsheets read as a formula gets a quote (') in front: one that begins with = + - @ (also full-width
-    ones, and after blanks or line ends), with a tab or with a line end. On a terminal, control characters become U+FFFD.
+    A text that spreadsheets read as a formula gets a quote (') in front. On a terminal, control characters become U+FFFD.
     """
     texts = []
     for table in tables:

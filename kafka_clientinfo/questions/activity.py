@@ -1,8 +1,7 @@
 """The question what clients do over time: requests, times, errors, throttling and connections, by client or otherwise.
 
-The rows of `client_activity` are sums over buckets of time, so an answer is about whole buckets. A percentile is the
-smallest time that so many percent of the requests do not exceed. It comes from the view `client_latency`: the true one is
-at most the given one and more than 1/1.8 of it (up to 1,000,000 ms).
+The rows of `client_activity` are sums over buckets of time, so an answer is about whole buckets. What a percentile says,
+docs/reference/glossary.md has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
