@@ -1,13 +1,15 @@
 """The command `connection`: shows everything that the tables hold about one connection id, or lists those of a client.
 
 The broker may use an id again, so that one id can stand for several connections. For each of these the command shows its
-row of `connections`, its ApiVersions requests in order, and the tables of `_PARTS`.
+row of `connections`, its ApiVersions requests in order, and the tables of connection.toml.
 """
 
 import argparse
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from importlib.resources import files
 from typing import Any
 
 from ..config.rules import SEVERITY_ORDER
@@ -36,35 +38,8 @@ _OF_CLIENT = (
     "SELECT {} FROM {{connections}} AS c ORDER BY opened_at DESC, cluster, broker, connection_id, opened_seq DESC"
 )
 _ALIKE = 5
-_FACTS = (
-    "cluster", "broker", "opened_at", "last_request_at", "requests", "start", "role", "remote_host", "remote_port",
-    "listener", "security_protocol", "principal", "client_software_name", "client_software_version", "reason_unknown",
-    "probable_software_name", "probable_versions_from", "probable_versions_to", "probable_basis", "probable_evidence",
-    "invalid_software_texts", "policy_verdict", "api_versions_outcome", "fallback_from", "fallback_to", "fallback_kind",
-    "client_id", "client_id_verdict", "other_client_ids", "client_instance_id", "instance_id_verdict",
-    "other_instance_ids", "telemetry_request_id", "telemetry_response_id", "member_ids", "file_id", "byte_offset",
-)  # fmt: skip
-"""The columns of `connections` that the text form shows, in this order; those without a value are left out."""
-_PROBABLE = tuple(name for name in _FACTS if name.startswith("probable_"))
-_PARTS = (
-    (
-        "requests_by_api",
-        "Requests by API, in the order of their first",
-        "first_at, last_at, api_name, api_version, header_version, requests, errors, advertised_min, advertised_max, "
-        "within_advertised",
-        "api_usage",
-        "first_at, api_key, api_version, header_version",
-    ),
-    ("groups", "Groups", "*", "connection_groups", "group_id"),
-    (
-        "violations",
-        "Violations",
-        "severity, blames, rule, kip, occurrences, rejected, first_at, last_at, group_id, message, example.grep AS grep",
-        "violations",
-        f"{SEVERITY_ORDER}, first_at, rule, group_id",
-    ),
-)
-"""The tables with rows of one connection: key in JSON, title, columns, table and order."""
+_SHOWN = tomllib.loads((files(__package__) / "connection.toml").read_text("utf-8"))
+_PROBABLE = tuple(name for name in _SHOWN["facts"] if name.startswith("probable_"))
 _WHOLE = frozenset({"connection_id", "request", "when"})
 
 
@@ -122,17 +97,20 @@ def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"
     key["opened_at"] = sql_time(connection["opened_at"])
     probable = tables.query(f"SELECT {', '.join(_PROBABLE)} FROM {{probable_connections}} WHERE {same}", key).dicts()
-    parts = {
-        name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
-        for name, title, columns, table, order in _PARTS
-    }
+    parts = {}
+    for name, part in _SHOWN["parts"].items():
+        order = part["order"].replace("{severity_order}", SEVERITY_ORDER)
+        statement = f"SELECT {part['columns']} FROM {{{part['table']}}} WHERE {same} ORDER BY {order}"
+        parts[name] = ask(tables, part["title"], statement, key)
     return connection | (probable[0] if probable else {}) | parts
 
 
 def _shown(connection: dict[str, Any], number: str, shortly: bool) -> list[Table]:
     """Return the tables that show a connection; `number` is `1 of 3`, and `shortly` leaves out what a terminal has no room for."""
     facts = [
-        (name.replace("_", " "), _fact(connection[name])) for name in _FACTS if connection[name] not in (None, [], "")
+        (name.replace("_", " "), _fact(connection[name]))
+        for name in _SHOWN["facts"]
+        if connection[name] not in (None, [], "")
     ]
     title = f"Connection {number}: {safe(connection['connection_id'])}"
     attempts = [
@@ -140,7 +118,7 @@ def _shown(connection: dict[str, Any], number: str, shortly: bool) -> list[Table
         for attempt in connection["api_versions_attempts"]
     ]
     names = ("version", "error_code", "offered_min", "offered_max")
-    requests, groups, violations = (connection[name] for name, *_ in _PARTS)
+    requests, groups, violations = (connection[name] for name in _SHOWN["parts"])
     if shortly:
         requests = _shortly(requests, "request, requests, errors, header, advertised, when", _request)
         groups = _shortly(groups, "group_id, kinds, is a member, requests, protocols, topics, when", _group)
