@@ -1,9 +1,7 @@
 """The table `client_activity_parts`: requests, times and errors of a client by API and bucket of time.
 
-Its histogram says how many requests took how long, in buckets that add up, four to a power of ten. A percentile is given
-as the upper bound of the bucket that holds it, or as the longest time of its rows if that is less: the true one is at most
-that, and more than 1/1.8 of it, as a bound is at most 1.8 times the one before. Of times up to 0.1 ms, and above
-1,000,000 ms, only the upper bound holds.
+Its histogram says how many requests took how long, in buckets that add up, four to a power of ten: a bound is at most 1.8
+times the one before. docs/howto/activity.md says what that makes of a percentile.
 """
 
 from functools import reduce
