@@ -25,12 +25,8 @@ from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import source
 from ...connections.texts import looked_up, total
 from ...tables.spec import CONNECTION_KEY
-from .rules import NOT_LEADER, PERSISTENT, WRONG_BROKER
+from .rules import RULE_OF
 
-RULES = ("not_leader", "wrong_cluster_or_broker", "persistent_error")
-_RULE_OF = {
-    int(code): rule for rule, codes in zip(RULES, (NOT_LEADER, WRONG_BROKER, PERSISTENT), strict=True) for code in codes
-}
 _NONE = ""
 
 
@@ -42,7 +38,7 @@ def transform(judged_requests: DataFrame, settings: Settings) -> DataFrame:
         API's requests between the first and the last; first_at, last_at and source, of the first.
     """
     logged = judged_requests.where(F.col("log_level") != "INFO")
-    rule = F.coalesce(looked_up(_RULE_OF, F.col("watched_error")), F.lit(_NONE))
+    rule = F.coalesce(looked_up(RULE_OF, F.col("watched_error")), F.lit(_NONE))
     by_rule = logged.groupBy(*CONNECTION_KEY, "api_name", rule.alias("rule")).agg(
         F.array_sort(F.collect_set("watched_error")).alias("codes"),
         F.sum("requests").alias("requests"),

@@ -1,9 +1,12 @@
 """The error in a response that a client should react to, and the rule on errors that do not go away.
 
-Severities and advice are in schemas/rules/activity.toml. The other rules on activity compare connections, so that a view
-finds them: schemas/views/internal/findings_activity.sql.
+Severities and advice are in schemas/rules/activity.toml, the errors in schemas/watched_errors.toml. The other rules on activity
+compare connections, so that a view finds them: schemas/views/internal/findings_activity.sql.
 """
 
+import tomllib
+
+from ... import resources
 from ...connections.concern import Columns
 from ...connections.engine import DataFrame, F
 from ...connections.table import is_client
@@ -13,38 +16,16 @@ from ...protocol import ErrorCode
 from ...protocol.api_keys import named_error
 from ...tables.spec import CONNECTION_KEY
 
-NOT_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
-"""A broker was asked for partitions that it does not lead, or that its client has other knowledge of."""
-WRONG_BROKER = (
-    ErrorCode.INCONSISTENT_CLUSTER_ID,
-    ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-    ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-)
-"""A client meant another cluster or another broker."""
-PERSISTENT = (
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.NOT_COORDINATOR,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-    ErrorCode.NOT_CONTROLLER,
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-    ErrorCode.UNKNOWN_TOPIC_ID,
-    ErrorCode.INCONSISTENT_TOPIC_ID,
-    ErrorCode.REBOOTSTRAP_REQUIRED,
-)
-"""Something else must change before the request can succeed: the topic, the rights, or what the client knows.
-
-A client that is told to bootstrap anew does so, and nothing was wrong (KIP-1102, KIP-1242)."""
-WATCHED = tuple(map(int, (*NOT_LEADER, *WRONG_BROKER, *PERSISTENT)))
+_ERRORS = tomllib.loads((resources.schemas() / "watched_errors.toml").read_text("utf-8"))
+RULE_OF = {int(ErrorCode[name]): rule for rule, names in _ERRORS.items() for name in names}
+"""The rule by the codes of the errors that are watched."""
 _MOST_LISTED = 3
 
 
 def reads() -> Columns:
     """Read the lowest watched error code of a response, its own or one of its entries; null if it has none."""
     codes = F.map_keys("errors")
-    watched = F.array_min(F.filter(codes, lambda code: code.isin(*WATCHED)))
+    watched = F.array_min(F.filter(codes, lambda code: code.isin(*RULE_OF)))
     return {"watched_error": F.when(F.size(codes) > 0, watched)}
 
 
@@ -52,7 +33,7 @@ def findings_errors(persistent_errors: DataFrame, connections: DataFrame) -> Dat
     """Find connections on which clients repeat requests that cannot succeed, or that were meant for another broker."""
     clients = connections.where(is_client())
     who = who_in(clients)
-    names = {code: named_error(code) for code in WATCHED}
+    names = {code: named_error(code) for code in RULE_OF}
     codes = F.array_join(F.transform("codes", lambda code: looked_up(names, code)), ", ")
     message = sentence("{requests} {api_name} requests, {percent} % of them at that time, were answered with {codes}", codes=codes)  # fmt: skip
     of_clients = persistent_errors.join(clients.select(*CONNECTION_KEY, *who), on=list(CONNECTION_KEY), how="inner")

@@ -1,11 +1,10 @@
 """Errors that do not go away: on which connections they are found, and what only looks like them."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.concerns.activity.rules import NOT_LEADER, PERSISTENT, WRONG_BROKER
+from kafka_clientinfo.concerns.activity.rules import RULE_OF
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.protocol import ErrorCode
 
@@ -28,8 +27,8 @@ def of_x(*requests: list[dict[str, Any]], **more: Any) -> Case:
     return case(neighbour(), [OPENING], *requests, **more)
 
 
-def error_cases(codes: Iterable[ErrorCode], rule: str) -> dict[str, Case]:
-    return {one.name: of_x(failing(errors={int(one): 2, 5: 1}), rules=[rule]) for one in codes}
+def error_cases() -> dict[str, Case]:
+    return {ErrorCode(code).name: of_x(failing(errors={code: 2, 5: 1}), rules=[rule]) for code, rule in RULE_OF.items()}
 
 
 CASES: dict[str, Case] = {
@@ -45,9 +44,7 @@ CASES: dict[str, Case] = {
         [sent("x", 60 + 22.5 * n, "FETCH", 60 + n, errors={6: 1}) for n in range(9)], rules=[LEADER]),
     "one answer says so": case(neighbour(), [handshake("x", 1, error_code=104, errors={104: 1})], rules=[WRONG]),
     "it is told to bootstrap anew": case(neighbour(), [handshake("x", 1, error_code=129, errors={129: 1})]),
-    **error_cases(NOT_LEADER, LEADER),
-    **error_cases(WRONG_BROKER, WRONG),
-    **error_cases(PERSISTENT, PERSISTS),
+    **error_cases(),
     # the same on the face of it, and innocent
     "a leader moves": of_x(failing(60, 1), good(begin=120)),
     "a coordinator is away for two minutes": of_x(failing(60, 2, errors={16: 1}, api="COMMIT"),
