@@ -160,7 +160,6 @@ class Concern:
 
 
 def is_api_versions(key: str = "api_key") -> Column:
-    """Return whether a request is ApiVersions."""
     return F.col(key) == int(ApiKey.API_VERSIONS)
 
 

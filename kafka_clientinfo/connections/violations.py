@@ -151,7 +151,6 @@ def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
 
 
 def _with_words(findings: DataFrame, settings: Settings) -> DataFrame:
-    """Add to findings what schemas/rules says of their rules, and leave out rules that the policy turns off."""
     severity = _by_rule({name: _severity(name, settings) for name in rules()})
     unbound = _by_rule({name: settings.policy.severity_of(name, SEVERITIES[-1]) for name in rules()})
     binds = F.coalesce("binds", F.lit(True))
