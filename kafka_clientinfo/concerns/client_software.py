@@ -3,9 +3,11 @@
 Severities and advice of the rules are in schemas/rules/client_software.toml.
 """
 
+import tomllib
 from collections.abc import Mapping
 from string import ascii_lowercase, ascii_uppercase
 
+from .. import resources
 from ..config.policy import VERSION, Policy
 from ..config.settings import Settings
 from ..config.toml_files import LONGEST_TEXT
@@ -39,19 +41,7 @@ _POLICY_RULES = {
     "version_unreadable": "policy_version_unreadable",
     "client_id_not_allowed": "policy_client_id",
 }
-
-PROGRAMS = (
-    (r"(producer|consumer|adminclient)(-.+)?-\d+", "apache-kafka-java"),
-    (r"console-(producer|consumer)(-\d+)?|perf-(producer|consumer)-client|connect(or)?-.+", "apache-kafka-java"),
-    (r".+-StreamThread-\d+-.+", "apache-kafka-java"),
-    (r"rdkafka(#.+)?", "librdkafka"),
-    (r"kafka-python-.+", "kafka-python"),
-    (r"aiokafka-.+", "aiokafka"),
-    *((name, name) for name in ("kafkajs", "sarama", "kgo", "pykafka", "ruby-kafka")),
-    (r"kafka-node-client|no-kafka-client", "kafka-node"),
-    (r".*@.* \(github\.com/segmentio/kafka-go\)", "kafka-go"),
-)
-"""Client ids that programs choose by default, and the software that this stands for."""
+_PROGRAMS = tomllib.loads((resources.schemas() / "default_client_ids.toml").read_text("utf-8"))
 
 
 def reads() -> Columns:
@@ -243,9 +233,9 @@ def _probable_columns(is_unknown: Column) -> Columns:
     numbers a request before the connection's first one, as it does while it has no connection yet; kafka-go only where
     ApiVersions is not the first request; and KafkaJS only with a version that franz-go does not send if pinned to 2.0.
 
-    A client id that a program chooses by default (`PROGRAMS`) must not contradict, nor a name that was refused or reset.
-    Where these do not let a library be named, an unknown one ends the candidates: at a broker of 3.9.1, a third of the lists
-    of pinned programs lacked the right name.
+    A client id that a program chooses by default must not contradict, nor a name that was refused or reset. Where
+    these do not let a library be named, an unknown one ends the candidates: at a broker of 3.9.1, a third of the lists of
+    pinned programs lacked the right name.
     """
     words = F.concat_ws(" ", "handshake", "first_work", "second_work")
     beginning = F.when(F.col("handshake").isNotNull(), F.concat(F.lit("; begins with: "), words)).otherwise("")
@@ -275,7 +265,8 @@ def _only_library() -> Column:
         .otherwise(~handshake.startswith("none"))
     )
     client_id, chosen = F.substring(F.col("client_id"), 1, LONGEST_TEXT), F.lit(None).cast("string")
-    for pattern, software in reversed(PROGRAMS):
+    programs = [(pattern, software) for software, patterns in _PROGRAMS.items() for pattern in patterns]
+    for pattern, software in reversed(programs):
         chosen = F.when(client_id.rlike(rf"\A(?:{pattern})\z"), F.lit(software)).otherwise(chosen)
     is_named_so = F.coalesce(chosen == name, F.lit(True))
     is_one = F.col("is_telling") & (F.size("fitting_software") == 1)
