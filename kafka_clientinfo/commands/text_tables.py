@@ -112,7 +112,8 @@ def columns(
 
 
 def _cell(value: object, limit: int = sys.maxsize) -> str:
-    return with_separators(value) if isinstance(value, int | float) else safe(value, limit)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:,}" if is_number else safe(value, limit)
 
 
 def _shortened(value: object, limit: int) -> object:
@@ -123,10 +124,6 @@ def _is_numeric(values: Sequence[object]) -> bool:
     return any(isinstance(v, int | float) for v in values) and all(
         isinstance(v, int | float) or v == "-" for v in values
     )
-
-
-def with_separators(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def fold(text: str, width: int | None, hanging: str = "  ") -> str:
