@@ -16,8 +16,7 @@ from .run import add_logs, not_read, totals
 HELP = "print the requests of logs as JSON lines, and rejected records"
 EXAMPLES = ("parse /var/log/kafka/kafka-request.log | jq .",)
 STOPPED = "stopped; every line that was printed is whole"
-_MARKS = {"request": "request", "rejected": "rejected_record", "failed": "failed_request"}
-"""The value of `kind` on a line, by the kind of its batch."""
+_KIND_ON_A_LINE = {"request": "request", "rejected": "rejected_record", "failed": "failed_request"}
 _LINES_AT_ONCE = 512
 
 
@@ -63,7 +62,7 @@ def _in_order(parts: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _merged(piece: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    marked = [{"kind": _MARKS[kind], **row} for kind, rows in piece.items() for row in rows]
+    marked = [{"kind": _KIND_ON_A_LINE[kind], **row} for kind, rows in piece.items() for row in rows]
     return sorted(marked, key=lambda row: row["byte_offset"])
 
 

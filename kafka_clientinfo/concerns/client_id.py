@@ -59,7 +59,6 @@ def _counts() -> Aggregates:
 
 
 def columns(settings: Settings) -> Columns:
-    """Return the columns of the group client_id of the table `connections`."""
     judged = {
         **{name: F.col(name) for name in _counts()},
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,

@@ -114,7 +114,6 @@ def _judged() -> Aggregates:
 
 
 def columns(settings: Settings) -> Columns:
-    """Return the columns of the group client_instance_id of the table `connections`."""
     judged = {
         **{name: F.col(name) for name in _judged()},
         "first_request_v3": begins_with_header_v3(),

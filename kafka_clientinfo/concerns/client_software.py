@@ -146,7 +146,6 @@ def aggregates() -> Aggregates:
 
 
 def columns(settings: Settings) -> Columns:
-    """Return the columns of the group client_software of the table `connections`."""
     name = _at_end("client_software_name", "name")
     version = _at_end("client_software_version", "version")
     judged = {

@@ -13,8 +13,7 @@ ID_HASH = "id_hash"
 """A hash of `ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 _ON_ITS_WAY_MICROS = 500_000
 """A request that begins so soon after an answer may have been sent before the answer came: a round trip, generously."""
-_PATIENCE_MICROS = 30_000_000
-"""How long a client waits for an answer by default."""
+_DEFAULT_TIMEOUT_MICROS = 30_000_000
 UNLESS_PAUSED = ", unless the broker paused or its clock was set in between"
 """What a finding by `came_after` adds: the broker reads what was on its way only after a pause, as of a garbage collection, a
 virtual machine or its clock. No time of the request shows that, and that of others only if they came just then."""
@@ -78,5 +77,5 @@ def came_after(answered_at: Column) -> Column:
     by then.
     """
     started, answered = F.unix_micros("started_at"), F.unix_micros(answered_at)
-    sent = F.when(started - answered > _PATIENCE_MICROS, started).otherwise(F.col("woke_at"))
+    sent = F.when(started - answered > _DEFAULT_TIMEOUT_MICROS, started).otherwise(F.col("woke_at"))
     return F.coalesce(sent - answered > _ON_ITS_WAY_MICROS, F.lit(False))
