@@ -51,7 +51,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
     inside = set(zipfile.ZipFile(wheel).namelist())
     data, code = (".json", ".toml", ".conf", ".properties", ".yaml", ".sql"), (".py", ".html", ".css", ".js")
-    kinds = {"schemas": data, "conf": data, "kafka_clientinfo": code, "pyspark_kafka_request_log": code}
+    kinds = {"schemas": data, "conf": data, "kafka_clientinfo": code + data, "pyspark_kafka_request_log": code}
     wanted = [path for folder, of in kinds.items() for path in (ROOT / folder).rglob("*") if path.suffix in of]
     names = [str(path.relative_to(ROOT)) for path in wanted]
     assert {f"kafka_clientinfo/{name}" if name.startswith(("schemas", "conf")) else name for name in names} <= inside

@@ -42,7 +42,6 @@ HEARTBEATS = {
 }
 """Heartbeat APIs by group type (the classic one has its own), in which members state their id and what they hold."""
 GROUP_APIS = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, *HEARTBEATS)
-"""APIs of groups; their messages are counted."""
 WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 ALONE = (ApiKey.API_VERSIONS, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS, ApiKey.LEAVE_GROUP)
 """APIs with requests that stay rows of their own. Heartbeats are merged, because most repeat the one before."""
