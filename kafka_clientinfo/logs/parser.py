@@ -66,9 +66,10 @@ _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|Request
 _REQUEST_TRACES = (COMPLETED, TOTAL_TIME, b'"requestHeader"', b'"totalTimeMs"', b"(kafka.request.logger)")
 """Text that occurs in pieces of requests, but hardly in other programs' lines."""
 _BANNER = re.compile(
-    rb"\s{0,9}(?:===> |[^\n]{0,99} ==> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"
+    rb"(?:\xef\xbb\xbf)?\s{0,9}(?:={2,3}> |[^\n]{0,99} (?:==>|rc=0 >>)\s|Picked up [A-Z_]+: "
+    rb"|(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"
 )
-"""The first output of the images of Apache Kafka, Confluent and Bitnami, and of Java."""
+"""The first output of the images of Apache Kafka, Confluent and Bitnami, of Java, and of `tail` and ansible."""
 _ESCAPED_PREFIX = re.compile(
     rb"(?<!\\)(?:\\\\)*\\n\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\s\]]{0,20}\]? {1,4}(?:\[[^\]]{1,200}\] )?"
     rb"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "

@@ -50,8 +50,10 @@ LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob 
 """Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
 _OF_ENTRIES = (b'"stream"', b'"_p"', b'"__REALTIME_TIMESTAMP"')
-_PART_OF_DOCKER = 16_000
-"""Bytes; Docker cuts a line into parts of 16 KiB."""
+_PARTS_OF_DOCKER = range(16_000, 17_000)
+"""Bytes of a part without a line end; Docker cuts a line into parts of 16 KiB, and may replace bytes at both ends."""
+_MARKS = ("_p", "logtag")
+"""The fields with which fluent-bit marks a part that is not the last, by `P`."""
 SYSLOG = b"syslog"
 """The stream of lines of syslog. A line without a head continues one of them, as log4j's syslog layouts write line ends."""
 _MOST_FIELDS = 64
@@ -111,26 +113,29 @@ def unwrapped(line: bytes, latest: datetime | None) -> Line:
 def _cri(line: bytes) -> Line | None:
     """Read `2026-11-21T02:45:09.935123456Z stdout F MESSAGE`; `P` in place of `F` marks a part that is not the last."""
     head = _CRI.match(line)
-    return None if head is None else Line(line[head.end() :], b"cri " + head[2], head[3] == b"F", head[1])
+    if head is None:
+        return None
+    whole, text = head[3] == b"F", line[head.end() :]
+    return Line(text if whole else text.removesuffix(b"\r"), b"cri " + head[2], whole, head[1])
 
 
 def _entry(line: bytes) -> Line | None:
     r"""Read an entry of Docker's json-file, of fluent-bit or of `journalctl -o json`; None if it is none, or has no message.
 
-    Docker's `{"log":"MESSAGE\n","stream":"stdout","time":"…"}` lacks `\n` in a part of 16 KiB that is not the last;
-    fluent-bit marks such a part by `"_p":"P"`, and the journal by `"_LINE_BREAK":"line-max"`.
+    Docker's `{"log":"MESSAGE\n","stream":"stdout","time":"…"}` lacks `\n` in a part of 16 KiB that is not the last.
     """
     entry = json_object(line) if any(name in line for name in _OF_ENTRIES) else None
     if entry is None:
         return None
     if "__REALTIME_TIMESTAMP" in entry:
         return _of_journal(entry)
-    log, stream = entry.get("log"), entry.get("stream", "")
-    if not isinstance(log, str) or not isinstance(stream, str) or not {"stream", "_p"} & entry.keys():
+    marks = [entry[name] for name in _MARKS if name in entry]
+    log, stream = entry.get("log", entry.get("message") if marks else None), entry.get("stream", "")
+    if not isinstance(log, str) or not isinstance(stream, str) or not (marks or "stream" in entry):
         return None
     text = _bytes(log)
-    is_whole = entry["_p"] != "P" if "_p" in entry else text.endswith(b"\n") or len(text) < _PART_OF_DOCKER
-    return Line(text.removesuffix(b"\n"), b"log " + _bytes(stream), is_whole, _event_time(entry))
+    is_part = marks[0] == "P" if marks else not text.endswith(b"\n") and len(text) in _PARTS_OF_DOCKER
+    return Line(text.removesuffix(b"\n"), b"log " + _bytes(stream), not is_part, _event_time(entry))
 
 
 def _of_journal(entry: dict[str, Any]) -> Line | None:
@@ -143,11 +148,17 @@ def _of_journal(entry: dict[str, Any]) -> Line | None:
         return None
     stream = entry.get("_STREAM_ID") or f"{entry.get('_HOSTNAME')}/{entry.get('_PID')}"
     time, priority = (str(entry.get(name)) for name in ("__REALTIME_TIMESTAMP", "PRIORITY"))
+    is_last = (
+        entry.get("CONTAINER_PARTIAL_LAST") == "true"
+    )  # Docker cuts lines, and the journal those above its LineMax
+    is_part = entry.get("_LINE_BREAK") == "line-max" or (
+        entry.get("CONTAINER_PARTIAL_MESSAGE") == "true" and not is_last
+    )
     is_stated = entry.get("_TRANSPORT") != "stdout"  # all lines of stdout have the same priority
     return Line(
         text.removesuffix(b"\n"),
         b"journal " + str(stream).encode("utf-8", "replace")[:256],
-        entry.get("_LINE_BREAK") != "line-max",  # an entry states if its line was cut at LineMax
+        not is_part,
         of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
         _SEVERITIES[int(priority)] if is_stated and priority in tuple("01234567") else None,
     )

@@ -176,6 +176,8 @@ def test_it_rejects_an_oversized_record_and_keeps_its_start() -> None:
         (b"\x1b[36mkafka \x1b[0m02:44 \x1b[32mINFO \x1b[0m ==> Welcome to the container\n", 0, None, "other_logger"),
         (b"OpenJDK 64-Bit Server VM warning: Option x was deprecated\n", 0, None, "other_logger"),
         (b"Picked up JAVA_TOOL_OPTIONS: -Dx=y\n", 0, None, "other_logger"),
+        (b"\xef\xbb\xbf==> /var/log/kafka-request.log <==\n", 0, None, "other_logger"),
+        (b"k1 | CHANGED | rc=0 >>\r\n", 0, None, "other_logger"),
         (b"===> User\n" + JSON[30:], 0, None, "no_record_start"),
         (b"===> User\n" + JSON[JSON.index(b',"totalTimeMs"') :], 0, None, "no_record_start"),
         (b"===> User\n" + JSON[JSON.index(b'"requestHeader"') :][:99], 0, None, "no_record_start"),

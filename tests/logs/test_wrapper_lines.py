@@ -51,9 +51,14 @@ LINES: list[tuple[str, Line | None]] = [
     (f"{AT}.935123456Z stdout F a b", CRI._replace(text=b"a b", time=f"{AT}.935123456Z".encode())),
     (f"{AT}+01:00 stderr P:x ", Line(b"", b"cri stderr", False, f"{AT}+01:00".encode())),
     (f"{AT}-01:00 stdout F", CRI._replace(text=b"", time=f"{AT}-01:00".encode())),
+    (f"{AT}Z stdout P x\r", CRI._replace(whole=False, time=f"{AT}Z".encode())),
     (f"{AT}Z stdout F:a:b_1 x", CRI._replace(time=f"{AT}Z".encode())),
     *((line, None) for line in (f"{AT}Z stdout F:- x", f"{AT}Z stdout X a", f"{AT}-0100 stdout F x", f"{AT} stdout F x")),
     (f'{{"log":"x\\n","stream":"stdout","time":"{AT}Z"}}', LOG._replace(time=f"{AT}Z".encode())),
+    *((f'{{"stream":"stdout","{mark}":"{tag}","{key}":"x"}}', LOG._replace(whole=tag != "P"))
+      for mark in ("_p", "logtag") for tag in "PF" for key in ("log", "message")),
+    *((f'{{"log":"{"x" * size}","stream":"stdout"}}', LOG._replace(text=b"x" * size, whole=size != 16_384))
+      for size in (15_999, 16_384, 17_000)),
     ('{"log":"\\ud800","stream":"stdout","time":7}', LOG._replace(text=REPLACED, time=b"1970-01-01T00:00:07.000000Z")),
     *((f'{{"log":{rest}}}', None) for rest in ('"a"', '"a","stream":1', '{"level":"info"},"stream":"stdout"', "[" * 100_000)),
     (f'<135>1 {AT}Z h a 1 m [x@1 a="\\]"][y b="c"] \ufeffx', DATED._replace(time=b"2026-11-21 02:45:09Z", level=b"DEBUG")),
@@ -176,6 +181,8 @@ ENTRY = Line(b"a", b"journal h/1", True, TAKEN, b"ERROR")
         ({"_STREAM_ID": "s" * 300}, ENTRY._replace(stream=b"journal " + b"s" * 256)),
         ({"_STREAM_ID": "\ud800"}, ENTRY._replace(stream=b"journal ?")),
         ({"_LINE_BREAK": "line-max"}, ENTRY._replace(whole=False)),
+        ({"CONTAINER_PARTIAL_MESSAGE": "true"}, ENTRY._replace(whole=False)),
+        ({"CONTAINER_PARTIAL_MESSAGE": "true", "CONTAINER_PARTIAL_LAST": "true"}, ENTRY),
         ({"__REALTIME_TIMESTAMP": "x"}, ENTRY._replace(time=None)),
         ({"__REALTIME_TIMESTAMP": "1" * 17}, ENTRY._replace(time=b"2322-02-05T19:45:11.111111Z")),
         ({"__REALTIME_TIMESTAMP": "1" * 18}, ENTRY._replace(time=None)),
