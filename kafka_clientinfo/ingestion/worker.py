@@ -37,7 +37,7 @@ from ..logs.reader import RESUME_WINDOW, hash_bytes, head
 from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
-from ..logs.unwrapping import splitter_of
+from ..logs.unwrapping import layout_after, splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, as_batch, part
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
@@ -101,6 +101,7 @@ class SplitReader:
         self.on_read = on_read
         self.file = split.file.file
         self.framing = framing_of(self.file)
+        self.layout = split.file.layout
         self.is_server_log = is_server_log(self.file)
         self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone, reads_topics)
         patterns = split.file.principal_patterns
@@ -149,7 +150,7 @@ class SplitReader:
         self._look_back(file)
         self._read_beginning_again(file)
         split = self.split
-        splitter = splitter_of(split.file.layout, split.start, self.framing, split.file.is_over)
+        splitter = splitter_of(self.layout, split.start, self.framing, split.file.is_over)
         with opened(file) as content:
             for _ in receive_all(splitter, content.blocks(split.start)):
                 while (record := self._next(splitter)) is not None:
@@ -198,6 +199,8 @@ class SplitReader:
                 event = guarded(self.parser.parse, record) if is_sure else None
                 if isinstance(event, RequestEvent):
                     requests.append(event)
+            if requests and reached == start and event is requests[-1]:
+                self.layout = layout_after(record, self.layout)
         except CorruptFile:
             pass  # the split's own reading meets the same damage
         finally:

@@ -212,6 +212,14 @@ def _inner_starts(start: Start) -> int:
     return sum(start_of(Line(text)) is not None for text in start.message.split(b"\n")[1:])
 
 
+def layout_after(request: RawRecord, layout: Layout) -> Layout:
+    """Return the layout without the logger of a form in which the last request lacks it, as the reader has learned before."""
+    line = unwrapped(uncoloured(request.data.removesuffix(b"\n")), layout.latest)
+    start = start_of(line)
+    is_learned = start is not None and is_unended(start.message)
+    return layout._replace(logger_ends=layout.logger_ends - {form_of(line)}) if is_learned else layout
+
+
 def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG, is_over: bool = False) -> Splitter:
     """Return the splitter for a layout; the stream begins at `offset`, a file's first byte or the end of a record.
 

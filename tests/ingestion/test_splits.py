@@ -259,6 +259,19 @@ def test_runs_on_a_log_of_all_loggers_that_grows_make_the_rows_of_one(
         assert parts.rows_and_counts() == whole.rows_and_counts(), data[: end + 1][-200:]
 
 
+@pytest.mark.parametrize("wrapper", ["none", "cri"])
+def test_runs_on_a_log_that_loses_its_logger_make_the_rows_of_one(tmp_path: Path, wrapper: str) -> None:
+    with_logger, without = (
+        wrapped(request_header_struct_record(), pattern, wrapper) for pattern in ("kafka", "no_logger")
+    )
+    data = with_logger * 20 + without.replace(b"2026-11-21 12:00:00,000 DEBUG", b"[2026-11-21 12:00:00,000] DEBUG") * 6
+    whole = Runs(tmp_path / "kafka-request.log").read(data)
+    assert len(whole.rows["request"]) == 26
+    for number in range(1, 6):
+        parts = Runs(tmp_path / "kafka-request.log").read(data[: len(data) - number * len(without)]).read(data)
+        assert (number, parts.rows_and_counts()) == (number, whole.rows_and_counts())
+
+
 @pytest.mark.parametrize("release", LOGS)
 @pytest.mark.parametrize("split_bytes", [100, 3000])
 def test_splits_of_a_log_of_all_loggers_make_the_rows_of_one(tmp_path: Path, release: str, split_bytes: int) -> None:
