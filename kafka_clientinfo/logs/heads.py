@@ -85,16 +85,10 @@ _INNER = re.compile(
 def head_of(
     text: bytes, has_time: bool, latest: datetime | None = None
 ) -> tuple[int, bytes | None, bytes | None] | None:
-    """Return where a request log's own words begin, and the time and level of the head before them.
+    """Return where a request log's own words begin in a line, and the time and level that the head before them states.
 
-    Args:
-        text: a line.
-        has_time: whether the line's time is known, so that the head needs none.
-        latest: that of `time_in`.
-
-    Returns:
-        The time in the notation of `record_marks.TIME`, and one of log4j's levels; None for each that is not stated. None
-        in all if the line has no such words, or no head before them.
+    None in all if the line has no such words, or no head before them, which needs a time unless the line's is known
+    (`has_time`). The time is that of `time_in`.
     """
     words = OWN_WORDS.search(text, 0, LONGEST)
     if words is None:
@@ -152,12 +146,11 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         time = found.groupdict()
         month, day, year = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2), time["year"]
         digits = time["clock"].replace(b":", b"").zfill(6)
-        if time["half"]:
-            hour = int(digits[:2])
-            if not 1 <= hour <= 12:
-                return None
-            digits = b"%02d" % (hour % 12 + 12 * (time["half"] in b"Pp")) + digits[2:]
-        clock = b":".join((digits[:2], digits[2:4], digits[4:]))
+        hour = int(digits[:2])
+        if time["half"] and not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (time["half"] in b"Pp") if time["half"] else hour
+        clock = b"%02d:%b:%b" % (hour, digits[2:4], digits[4:])
         if "first" in time:
             date = _only_date(time["first"], month, time["last"], _end_of(latest))
             if date is None:
@@ -208,13 +201,9 @@ def _end_of(latest: datetime | None) -> datetime:
 
 
 def _latest_year(day_and_time: bytes, end: datetime) -> bytes:
-    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it not after `end`.
-
-    So a December before a January is in the previous year.
-    """
+    """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it not after `end`."""
     end = end.astimezone(UTC)
-    is_over = f"{end:%m-%d %H:%M:%S}".encode() < day_and_time
-    return str(end.year - is_over).encode()
+    return str(end.year - (f"{end:%m-%d %H:%M:%S}".encode() < day_and_time)).encode()
 
 
 def of_epoch(micros: int) -> bytes | None:

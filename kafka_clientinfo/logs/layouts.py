@@ -26,7 +26,9 @@ UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks with which text in UTF-16 begins."""
 _WORDS_IN_UTF_16 = tuple(COMPLETED.decode().encode(form) for form in ("utf-16-le", "utf-16-be"))
 _KAFKAS, _OTHER, _NO_LOGGER, _NOTHING = range(4)
-"""Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end."""
+"""Ends of records: with a logger as Kafka writes it, with one and a thread or the number of a line, with none; no end.
+Their numbers decide, as one line may be a client's text.
+"""
 _STARTS = (COMPLETED + b'{"', *TEXT_STARTS)
 _BEGIN = re.compile(rb"\[(?=\d)|\d[\d./-]*[ T]?")
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
@@ -58,11 +60,7 @@ class UnreadableForm(OSError):
 
 
 def check_form(sample: bytes, latest: datetime | None = None) -> None:
-    """Refuse a log in UTF-16, and one without dates.
-
-    Args:
-        sample: the first bytes of its decompressed content.
-        latest: that of `Layout`.
+    """Refuse a log in UTF-16, and one without dates, by the first bytes of its decompressed content.
 
     Raises:
         UnreadableForm: it is one of these.
@@ -70,8 +68,9 @@ def check_form(sample: bytes, latest: datetime | None = None) -> None:
     if sample.startswith(UTF_16_MARKS) or any(words in sample for words in _WORDS_IN_UTF_16):
         raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
     starts = filter(None, map(start_of, _lines(sample[:SAMPLE], latest)))
-    is_dated = any(OWN_WORDS.match(start.message) for start in starts)
-    if not is_dated and any(map(_is_undated, _lines(sample[:SAMPLE], latest))):
+    if any(OWN_WORDS.match(start.message) for start in starts):
+        return
+    if any(map(_is_undated, _lines(sample[:SAMPLE], latest))):
         raise UnreadableForm(
             "its requests have no date, or none that is certain, as `11/12/2026`; write one with each line "
             "(`%d{ISO8601}` in log4j's pattern), or keep the wrapper that states the time"
@@ -85,11 +84,9 @@ def _is_undated(line: Line) -> bool:
 
 
 def detect(sample: bytes, latest: datetime | None = None) -> Layout:
-    """Return the layout of a file.
+    """Return the layout of a file that begins with these decompressed bytes, as many as `is_enough` asks for.
 
-    Args:
-        sample: the first bytes of its decompressed content, as many as `is_enough` asks for.
-        latest: time at which the file was last written; None if it is not known, which counts as now.
+    `latest` is the time at which it was last written; None if it is not known, which counts as now.
     """
     lines = list(_lines(sample, latest))
     votes, form, first = Counter[tuple[bytes, int]](), b"", dict[bytes, Line]()
@@ -148,16 +145,10 @@ def _begins_in_kafkas_pattern(lines: list[Line]) -> bool:
 
 
 def _end(line: Line) -> int:
-    """Return what the record that begins or ends on a line ends with.
-
-    Numbers decide because one line may be a client's text. What a container prints when it starts does not count, as
-    `uid=1000(appuser)` ends as with a logger.
-    """
+    """Return what the record that begins or ends on a line ends with, unless a container printed it: `uid=1000(appuser)`."""
     has_times = any(time in line.text[-WINDOW:] for time in (TOTAL_TIME, b'"totalTimeMs":'))
     if LOGGER_END.search(line.text, len(line.text) - END_WINDOW):
         end = _KAFKAS
-    elif split_logger(line.text)[1] is not None:
-        end = _OTHER
     else:
-        return _NO_LOGGER if has_times else _NOTHING
-    return end if has_times or _begins_record(line) else _NOTHING
+        end = _NO_LOGGER if split_logger(line.text)[1] is None else _OTHER
+    return end if has_times or (end != _NO_LOGGER and _begins_record(line)) else _NOTHING

@@ -75,37 +75,38 @@ class LineRecord:
     """A record that is open, or a line of which parts are missing.
 
     Attributes:
-        begin: offset in the file of its first byte.
         line: its first line, or the first part of the line.
         start: the start of the record; None if it is a line.
         logger_ends: whether records of its wrapper end with their logger.
         has_trace: whether all lines after it, such as a stack trace, belong to it.
-        message: the first line of its message.
         is_request: whether this is a completed request before 2.8, which can have several lines.
         data: the file's bytes from `begin` on.
         text: its lines, without what the layout puts before the message.
         forged: number of starts of records that are text of this record.
         header_end: what its request header ends with; None if the header has ended.
-        is_trace: whether this is a trace of a request.
-        finished: whether it ends as a record does.
         later: lines after its end that may still turn out to belong to it.
         unended: number of whole requests in it, each on one line, that lack the logger with which records end.
     """
 
     def __init__(
-        self, begin: int, line: Line, start: Start | None = None, logger_ends: bool = False, has_trace: bool = False
+        self,
+        begin: int,
+        line: Line,
+        start: Start | None = None,
+        logger_ends: bool = False,
+        has_trace: bool = False,
+        forged: int = 0,
     ) -> None:
         self.begin, self.line, self.start = begin, line, start
-        self.logger_ends, self.has_trace = logger_ends, has_trace
+        self.logger_ends, self.has_trace, self.forged = logger_ends, has_trace, forged
         self.message = b"" if start is None else start.message
         self.is_request = self.message.startswith(COMPLETED)
         self.data, self.text = Kept(), Kept()
-        self.forged = 0
         self.header_end = next((end for begun, end in TRACES if begun.match(self.message)), None)
         self.is_trace = self.header_end is not None
         self.finished = False
         self.later: list[RawRecord] = []
-        self.unended = 0
+        self.unended = int(logger_ends and is_unended(self.message))
 
     @property
     def may_end(self) -> bool:
@@ -120,7 +121,6 @@ class LineRecord:
             self.header_end = None
 
     def judge(self) -> None:
-        """Find out whether the record ends with its last line."""
         if self.has_trace:
             self.finished = FAILED_LOGIN.match(self.message) is not None
         else:

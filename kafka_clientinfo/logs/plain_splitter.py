@@ -145,9 +145,7 @@ class PlainSplitter:
         buffer, start = self.buffer, self.start
         if self._of_others is None or self._truncated or (self._ends and prefix_of(buffer, start)):
             return False
-        if not self._is_in_another_layout(start):
-            return False
-        return self._begin_otherwise(self._of_others)
+        return self._is_in_another_layout(start) and self._begin_otherwise(self._of_others)
 
     def _begin_otherwise(self, others: Callable[[int, bool], Splitter]) -> bool:
         self._others, self._begun_at = others(self.offset, self._is_over), self.offset
@@ -156,7 +154,7 @@ class PlainSplitter:
     def _is_read_otherwise(self) -> bool:
         """Return whether the current record begins with a whole request in text that ends otherwise, and begin to read it so."""
         buffer, start, others = self.buffer, self.start, self._of_others
-        prefix = None if others is None or self._truncated or self._is_no_request else prefix_of(buffer, start)
+        prefix = None if self._truncated or self._is_no_request else prefix_of(buffer, start)
         if others is None or prefix is None or not buffer.startswith(TEXT_STARTS, prefix.end()):
             return False
         self._is_no_request = not is_one(buffer[prefix.end() : buffer.find(b"\n", start)])

@@ -44,9 +44,7 @@ _OF_BROKER = re.compile(
 def content_of(file: str | Path | LogFile, latest: datetime | None = None) -> LogContent:
     """Return what the beginning of a file holds; `latest` is that of `layouts.detect`.
 
-    Returns:
-        `requests` if a completed request can be read; `handled_requests` if there are only traces of requests by
-        `KafkaApis`, which it writes at TRACE; `broker` if it is another log of a broker; else `other`.
+    `requests` are such as can be read, `handled_requests` traces of `KafkaApis` alone, `broker` is another log of a broker.
     """
     sample = b""
     with suppress(CorruptFile):

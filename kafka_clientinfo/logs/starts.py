@@ -79,9 +79,9 @@ def stamped_start(line: Line) -> Start | None:
         return None
     own = stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
     logger = _LOGGER_FIRST.match(line.text, head.end())
-    if logger is None or (b"." not in logger[1] and not logger[2] and split_logger(line.text)[1]):
-        return Start(own, line.text[head.end() :], None, False)
-    return Start(own, line.text[logger.end() :], logger[1], False)
+    if logger and b"." not in logger[1] and not logger[2] and split_logger(line.text)[1]:
+        logger = None
+    return Start(own, line.text[(logger or head).end() :], logger and logger[1], False)
 
 
 def message_start(line: Line) -> Start | None:
@@ -170,7 +170,7 @@ def json_start(line: Line) -> Start | None:
     time = time or line.time
     if time is None and inner is not None:
         inner = start_of(Line(text, latest=line.latest))
-        return None if inner is None else inner._replace(whole=True)
+        return inner and inner._replace(whole=True)
     inner = start_of(Line(text, time=time)) if text.startswith(b"{") else None
     if inner is not None and OWN_WORDS.match(inner.message):
         return inner._replace(whole=True)
@@ -207,8 +207,7 @@ def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
     at = len(text) - END_WINDOW
     while (end := _END.search(text, at)) is not None:
         last, at = end, end.start(1)
-    if last is None:
-        last = _BARE_END.search(text, max(0, len(text) - END_WINDOW))
+    last = last or _BARE_END.search(text, max(0, len(text) - END_WINDOW))
     if last is None:
         return text, None
     return text[: last.start()].rstrip(b" "), last[last.lastindex or 1]

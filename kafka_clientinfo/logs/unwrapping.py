@@ -98,16 +98,16 @@ class LineSplitter:
             self._learn_end(2)
             self._end_open()
             return
-        waiting = [record for record in (self._open, self._part) if record is not None]
-        if length:
-            waiting.append(LineRecord(self._at, Line(rest)))
-            waiting[-1].add(rest, length, rest)
-        if waiting:
-            first, *others = waiting
-            for later in first.later:
-                first.data.add(later.data, later.length)
-            for record in others:
-                first.data.add(record.data.join(), record.data.length)
+        first = self._open or self._part
+        if first is None:
+            first = LineRecord(self._at, Line(rest))
+            first.text.add(rest)
+        for later in first.later:
+            first.data.add(later.data, later.length)
+        if self._part is not None and self._part is not first:
+            first.data.add(self._part.data.join(), self._part.data.length)
+        first.data.add(rest, length)
+        if first.data.length:
             self._records.append(first.raw(finished=False))
 
     def _end_open(self) -> None:
@@ -164,14 +164,15 @@ class LineSplitter:
         if start is None:
             is_torn = line.text.startswith(b'{"') and json_object(line.text) is None
             self._records.append(RawRecord(begin, data, length, True, text=line.text, torn=is_torn))
-        elif start.whole:
+            return
+        forged = sum(start_of(Line(text)) is not None for text in start.message.split(b"\n")[1:])
+        if start.whole:
             text = in_kafkas_pattern(start, start.message, False)
-            self._records.append(RawRecord(begin, data, length, True, _inner_starts(start), text, False, start.escaped))
+            self._records.append(RawRecord(begin, data, length, True, forged, text, False, start.escaped))
         else:
             logger_ends = form_of(line) in self._ends
-            self._open = LineRecord(begin, line, start, logger_ends, self._keeps_traces and is_failure(start.message))
-            self._open.forged = _inner_starts(start)
-            self._open.unended = logger_ends and is_unended(start.message)
+            has_trace = self._keeps_traces and is_failure(start.message)
+            self._open = LineRecord(begin, line, start, logger_ends, has_trace, forged)
             self._open.add(data, length, start.message)
             self._judge(self._open)
 
@@ -205,11 +206,6 @@ class LineSplitter:
             for later in owner.later:
                 owner.add(later.data, later.length, b"\n" + later.kafka_text)
             owner.later = []
-
-
-def _inner_starts(start: Start) -> int:
-    """Return the number of starts of records in a message, after its first line."""
-    return sum(start_of(Line(text)) is not None for text in start.message.split(b"\n")[1:])
 
 
 def layout_after(request: RawRecord, layout: Layout) -> Layout:

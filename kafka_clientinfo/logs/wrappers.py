@@ -1,8 +1,8 @@
 """Readers of the wrappers that container runtimes, journald, syslog and JSON layouts put around a line of the log.
 
-Each reader takes one physical line without its line feed. It returns the line that the program wrote, with the time,
-level and logger that the wrapper states, or None if the line has another form. A runtime wraps each line of a record, and
-cuts long lines into parts; `unwrapping` joins both.
+Each reader takes one physical line without its line feed, as one file may hold lines of several sources. It returns the
+line that the program wrote, with the time, level and logger that the wrapper states, or None if the line has another form.
+A runtime wraps each line of a record, and cuts long lines into parts; `unwrapping` joins both.
 
 Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON format, RFC 3164 and
 RFC 5424 (and the ISO time of rsyslog's default file format), and the event templates of log4j's JsonTemplateLayout and
@@ -98,11 +98,7 @@ class Line(NamedTuple):
 
 
 def unwrapped(line: bytes, latest: datetime | None) -> Line:
-    """Return what a program wrote as this line, which is the line itself if it has no wrapper.
-
-    Every line is looked at by itself, as one file may hold lines of several sources. `latest` is that of
-    `layouts.Layout`.
-    """
+    """Return what a program wrote as this line, which is the line itself if it has no wrapper."""
     if line.startswith(b"{"):
         return _entry(line) or Line(line, latest=latest)
     if STAMP.match(line):
@@ -113,10 +109,7 @@ def unwrapped(line: bytes, latest: datetime | None) -> Line:
 def _cri(line: bytes) -> Line | None:
     """Read `2026-11-21T02:45:09.935123456Z stdout F MESSAGE`; `P` in place of `F` marks a part that is not the last."""
     head = _CRI.match(line)
-    if head is None:
-        return None
-    whole, text = head[3] == b"F", line[head.end() :]
-    return Line(text if whole else text.removesuffix(b"\r"), b"cri " + head[2], whole, head[1])
+    return None if head is None else Line(line[head.end() :], b"cri " + head[2], head[3] == b"F", head[1])
 
 
 def _entry(line: bytes) -> Line | None:
@@ -165,11 +158,7 @@ def _of_journal(entry: dict[str, Any]) -> Line | None:
 
 
 def _syslog(line: bytes, latest: datetime | None) -> Line | None:
-    """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`; None if it has another form.
-
-    A time of RFC 3164 has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so
-    that a December before a January is in the previous year; its zone is the log's.
-    """
+    """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`; None if it has another form."""
     head = _RFC_5424.match(line) or _RFC_3164.match(line)
     words = None if head is None else OWN_WORDS.search(line, 0, head.end() + LONGEST)
     if head is None or (words and words.start() < head.end()):  # no host is named `Completed`
@@ -252,12 +241,10 @@ def _logger(fields: dict[str, Any]) -> bytes | None:
 def _event_time(fields: dict[str, Any]) -> bytes | None:
     named = [key for key in fields if _OF_TIME.search(key) and not key.endswith(("Ms", "Nanos"))]
     named.sort(key=lambda key: _LATER.search(key) is not None)
-    known = (time for name in _TIMES if (time := _time(fields.get(name))) is not None)
+    known = (_time(fields.get(name)) for name in _TIMES)
     others = (time for name in named if (time := _time(fields[name])) is not None and time > _FIRST_RELEASE)
-    pair = (
-        time for _ in range("date" in fields) if (time := _time(f"{fields['date']} {fields.get('time')}")) is not None
-    )
-    return next(chain(known, others, pair), None)
+    pair = map(_time, [f"{fields['date']} {fields.get('time')}"] if "date" in fields else [])
+    return next(filter(None, chain(known, others, pair)), None)
 
 
 def _time(value: object) -> bytes | None:

@@ -51,7 +51,7 @@ LINES: list[tuple[str, Line | None]] = [
     (f"{AT}.935123456Z stdout F a b", CRI._replace(text=b"a b", time=f"{AT}.935123456Z".encode())),
     (f"{AT}+01:00 stderr P:x ", Line(b"", b"cri stderr", False, f"{AT}+01:00".encode())),
     (f"{AT}-01:00 stdout F", CRI._replace(text=b"", time=f"{AT}-01:00".encode())),
-    (f"{AT}Z stdout P x\r", CRI._replace(whole=False, time=f"{AT}Z".encode())),
+    (f"{AT}Z stdout P x\r", CRI._replace(text=b"x\r", whole=False, time=f"{AT}Z".encode())),
     (f"{AT}Z stdout F:a:b_1 x", CRI._replace(time=f"{AT}Z".encode())),
     *((line, None) for line in (f"{AT}Z stdout F:- x", f"{AT}Z stdout X a", f"{AT}-0100 stdout F x", f"{AT} stdout F x")),
     (f'{{"log":"x\\n","stream":"stdout","time":"{AT}Z"}}', LOG._replace(time=f"{AT}Z".encode())),
