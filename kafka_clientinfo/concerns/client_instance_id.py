@@ -55,7 +55,10 @@ def earlier() -> Mapping[str, LookBack]:
     """
     refused = is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(False))
     own_id = F.when(_has_instance_id(), F.col("client_instance_id"))
-    return {"after_header_v3": any_before(has_header_v3() & ~refused), "first_instance_id": first_up_to_now(own_id)}
+    return {
+        "after_header_v3": any_before(has_header_v3() & ~refused),
+        "first_instance_id": first_up_to_now(own_id),
+    }
 
 
 def predicates() -> Columns:
