@@ -48,8 +48,7 @@ _LEVELS = (b"TRACE", b"DEBUG", b"INFO")
 _ZONE = rb"(?: ?(?P<half>[AaPp])\.?[Mm](?![\w-])\.?)?(?: ?(?P<zone>" + ZONE + rb"))?"
 _CLOCK = (
     rb"(?P<clock>\d\d:\d\d:\d\d|\d:\d\d:\d\d(?=(?:[,.:]\d{1,9})? ?[AaPp]\.?[Mm]\b))"
-    rb"(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))"
-    + _ZONE
+    rb"(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))" + _ZONE
 )
 _MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _MONTHS = {name: b"%02d" % at for at, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}

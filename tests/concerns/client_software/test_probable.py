@@ -84,7 +84,11 @@ def stated(name: str, version: str, text: str) -> list[Row]:
 
 SHARED = "stated sarama, and another client of a proxy behaves as Java"
 CASES = (
-    {SHARED: [row | {"client_id": f"c{number // 2}"} for number, row in enumerate(stated("sarama", "v1.45.2", JAVA_41))]}
+    {
+        SHARED: [
+            row | {"client_id": f"c{number // 2}"} for number, row in enumerate(stated("sarama", "v1.45.2", JAVA_41))
+        ]
+    }
     | {name: rows for name, (rows, *_) in NAMED.items()}
     | UNNAMED
     | {case: stated(name, version, text) for case, (name, version, text, _) in STATED.items()}
