@@ -158,8 +158,7 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         year = year or _latest_year(month + b"-" + day + b" " + clock, _end_of(latest))
         fraction, zone = time["fraction"], b"Z" if time["zone"] in _UTC else time["zone"] or b""
         return b"-".join((year, month, day)) + b" " + clock + (b"," + fraction if fraction else b"") + zone
-    found = None if has_time else _NUMBER.search(outer)
-    if found is None:
+    if has_time or (found := _NUMBER.search(outer)) is None:
         return None
     end = _end_of(latest)
     if found[1]:
@@ -196,12 +195,11 @@ def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime) -> datet
 
 
 def _end_of(latest: datetime | None) -> datetime:
-    return (latest or datetime.now(UTC)) + timedelta(days=1)
+    return (latest or datetime.now(UTC)).astimezone(UTC) + timedelta(days=1)
 
 
 def _latest_year(day_and_time: bytes, end: datetime) -> bytes:
     """Return the year of a time without one, such as `11-21 02:45:09`: the latest that puts it not after `end`."""
-    end = end.astimezone(UTC)
     return str(end.year - (f"{end:%m-%d %H:%M:%S}".encode() < day_and_time)).encode()
 
 

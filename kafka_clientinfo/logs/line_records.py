@@ -76,11 +76,9 @@ class LineRecord:
 
     Attributes:
         line: its first line, or the first part of the line.
-        start: the start of the record; None if it is a line.
         logger_ends: whether records of its wrapper end with their logger.
         has_trace: whether all lines after it, such as a stack trace, belong to it.
         is_request: whether this is a completed request before 2.8, which can have several lines.
-        data: the file's bytes from `begin` on.
         text: its lines, without what the layout puts before the message.
         forged: number of starts of records that are text of this record.
         header_end: what its request header ends with; None if the header has ended.
@@ -89,16 +87,10 @@ class LineRecord:
     """
 
     def __init__(
-        self,
-        begin: int,
-        line: Line,
-        start: Start | None = None,
-        logger_ends: bool = False,
-        has_trace: bool = False,
-        forged: int = 0,
+        self, begin: int, line: Line, start: Start | None = None, logger_ends: bool = False, has_trace: bool = False
     ) -> None:
         self.begin, self.line, self.start = begin, line, start
-        self.logger_ends, self.has_trace, self.forged = logger_ends, has_trace, forged
+        self.logger_ends, self.has_trace, self.forged = logger_ends, has_trace, 0
         self.message = b"" if start is None else start.message
         self.is_request = self.message.startswith(COMPLETED)
         self.data, self.text = Kept(), Kept()

@@ -200,7 +200,7 @@ class PlainSplitter:
         newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
         last = len(
             buffer
-        )  # where the search goes on if there is no line end, or the last line's words are still missing
+        )  # the search goes on here if there is no line end, or the last line's words are still missing
         if has_requests and newline >= 0 and self._is_json_line(newline):
             return newline + 1
         while True:

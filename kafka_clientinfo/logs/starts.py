@@ -184,9 +184,8 @@ def unreadable_start(line: Line) -> Start | None:
 
     In CSV a field may hold line breaks; in JSON and logfmt they are escaped, so the next line is no text of such a line.
     """
-    if not _opens_text(line.text):
-        return None
-    return Start(b"", line.text[line.text.find(COMPLETED) :], REQUEST_LOGGER, False)
+    text = line.text
+    return Start(b"", text[text.find(COMPLETED) :], REQUEST_LOGGER, False) if _opens_text(text) else None
 
 
 def _opens_text(text: bytes) -> bool:

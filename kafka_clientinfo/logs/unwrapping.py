@@ -172,7 +172,8 @@ class LineSplitter:
         else:
             logger_ends = form_of(line) in self._ends
             has_trace = self._keeps_traces and is_failure(start.message)
-            self._open = LineRecord(begin, line, start, logger_ends, has_trace, forged)
+            self._open = LineRecord(begin, line, start, logger_ends, has_trace)
+            self._open.forged = forged
             self._open.add(data, length, start.message)
             self._judge(self._open)
 

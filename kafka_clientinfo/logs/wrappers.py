@@ -41,11 +41,8 @@ _RFC_3164 = re.compile(
 )
 _LINE_FEED_OF_RSYSLOG = b"#012"
 _SEVERITIES = (b"FATAL", b"FATAL", b"FATAL", b"ERROR", b"WARN", b"INFO", b"INFO", b"DEBUG")
-_LEVELS = {
-    "WARNING": b"WARN",
-    "CRITICAL": b"FATAL",
-    **{name: name.encode() for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")},
-}
+_LEVELS = {"WARNING": b"WARN", "CRITICAL": b"FATAL"}
+_LEVELS |= {name: name.encode() for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")}
 LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
 """Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
@@ -84,7 +81,6 @@ class Line(NamedTuple):
         whole: False if the next line of the same stream continues it.
         time: time of the wrapper or the event, in the notation of `record_marks.TIME`, or None.
         level: one of log4j's levels, or None.
-        logger: the event's logger, or None.
         latest: that of `layouts.Layout`, for a line or event without a wrapper.
     """
 

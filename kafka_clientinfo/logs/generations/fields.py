@@ -42,10 +42,7 @@ class Times(NamedTuple):
 
 
 class TextTail(NamedTuple):
-    """Connection, times, and what the broker knew of the connection.
-
-    `start` is the tail's position in the message; `after` is what the log's pattern writes after a tail in text.
-    """
+    """Connection, times, and what the broker knew of the connection; `after` is what the log's pattern writes after them."""
 
     start: int
     connection_id: str
