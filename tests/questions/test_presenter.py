@@ -202,7 +202,10 @@ def test_every_measured_library_has_a_way() -> None:
             "take a newer release of its library, or raise what holds it to old requests",
         ),
         (by_id("app"), "find out which library it uses"),
-        (by_id("app", candidate_software=[RDKAFKA]), "as one that a setting holds down: find out which library it uses"),
+        (
+            by_id("app", candidate_software=[RDKAFKA]),
+            "as one that a setting holds down: find out which library it uses",
+        ),
         (by_id("app", reason="api_absent"), ""),
         (by_id("app", verdict="deprecated"), ""),
     ],
