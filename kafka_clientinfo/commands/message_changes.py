@@ -83,7 +83,7 @@ def _without_advice(uses: Sequence[Mapping[str, Any]], target: str) -> str:
     if not has_no_library(uses):
         return (
             "its library must send newer requests, which the appendix names: take a newer release of it, or raise the setting "
-            "that holds it to older ones"
+            "that pins it to older ones"
         )
     library = suggested_library(uses[0])
     ways = {name: (least, newest) for name, least, newest, _ in ways_of_libraries(target)}

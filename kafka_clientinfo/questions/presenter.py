@@ -122,7 +122,7 @@ def probably(use: Mapping[str, Any]) -> str:
         if use["client_software_name"] != UNKNOWN:
             return ""
         fitting = [_fitting(**one) for one in use.get("candidate_software") or ()]
-        fits = f"fits {', '.join(fitting)}, or another library, as one that a setting holds down" if fitting else ""
+        fits = f"fits {', '.join(fitting)}, or another library that a setting pins to old versions" if fitting else ""
         return "; ".join(filter(None, (fits, _of_client_id(use))))
     first, last = use["probable_versions_from"], use["probable_versions_to"]
     return f"probably {use['probable_software_name']} {first if first == last else f'{first} to {last}'}"
@@ -187,7 +187,7 @@ def to_do(use: Mapping[str, Any], target: str) -> str:
     if use["verdict"] != REFUSED or use["reason"] not in TOO_OLD or advised(use)["library"] is not None:
         return text
     is_named = use["client_software_name"] != UNKNOWN or is_known_by_behaviour(use)
-    newer = "take a newer release of its library, or raise what holds it to old requests"
+    newer = "upgrade its library, or raise the setting that pins it to old versions"
     return ": ".join(filter(None, (text, newer if is_named else "find out which library it uses")))
 
 
@@ -199,7 +199,7 @@ def _advice(use: Mapping[str, Any], target: str) -> str:
         return f"raise {held_down_by(use)}; {use['library']} is new enough{brokers_first}"
     least, remark = least_release(use, target)
     newest = f"; newest: {use['upgrade_newest']}" if use["upgrade_newest"] not in (use["upgrade_to"], None) else ""
-    pinned = f"; or raise {setting}, if that holds its versions down" if (setting := may_be_held_down_by(use)) else ""
+    pinned = f"; or raise {setting}, if that pins its versions" if (setting := may_be_held_down_by(use)) else ""
     return (
         f"upgrade to {use['library']} {least} or later{f' ({remark})' if remark else ''}{newest}{brokers_first}{pinned}"
     )
@@ -249,7 +249,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
 
 def held_down_by(use: Mapping[str, Any]) -> str:
     setting = str(use["raise_setting"])
-    return "what holds its versions down" if setting == UNKNOWN else setting
+    return "the setting that pins its versions" if setting == UNKNOWN else setting
 
 
 def ways_of_libraries(target: str) -> list[tuple[str, str, str, str]]:

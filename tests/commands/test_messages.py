@@ -134,7 +134,7 @@ def test_a_message_names_programs_groups_and_the_release_to_go_to(sent: Sent, tm
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
         "keep its release of sarama, which works with Kafka 4.0.1, and have it send newer requests: if your program sets "
         "Config.Version, which many programs call version, set the release of today's brokers, or the newest that its sarama knows.",
-        "keep its release of kafkajs, which works with Kafka 4.0.1, and have it send newer requests: raise what holds its versions down.",
+        "keep its release of kafkajs, which works with Kafka 4.0.1, and have it send newer requests: raise the setting that pins its versions.",
     ]
 
 

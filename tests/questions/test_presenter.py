@@ -143,7 +143,7 @@ def test_java_clients_need_a_release_with_support(row: dict[str, Any], target: s
         (
             use("sarama", "1.43.3", "1.61.1", client_software_version="dev"),
             "upgrade to sarama 1.43.3 or later; newest: 1.61.1; or raise Config.Version, which many programs call version, if that "
-            "holds its versions down",
+            "pins its versions",
         ),
         (
             use("sarama", "1.43.3", "1.61.1", client_software_version="dev", reason="api_absent"),
@@ -159,22 +159,22 @@ def test_java_clients_need_a_release_with_support(row: dict[str, Any], target: s
         (
             by_id("app", candidate_software=[JAVA_0_10, SARAMA, RDKAFKA]),
             f"fits {JAVA} 0.10.0.0 to 0.10.2.2, sarama 1.19.0 or later with an old Config.Version, librdkafka 1.0.0, "
-            "or another library, as one that a setting holds down",
+            "or another library that a setting pins to old versions",
         ),
         (
             by_id("sarama", candidate_software=[JAVA_0_10]),
-            f"fits {JAVA} 0.10.0.0 to 0.10.2.2, or another library, as one that a setting holds down",
+            f"fits {JAVA} 0.10.0.0 to 0.10.2.2, or another library that a setting pins to old versions",
         ),
         (
             by_id("rdkafka", candidate_software=[RDKAFKA]),
-            "fits librdkafka 1.0.0, or another library, as one that a setting holds down; its client id is one that "
+            "fits librdkafka 1.0.0, or another library that a setting pins to old versions; its client id is one that "
             "confluent-kafka for Python (librdkafka) picks by default, but other programs may use it too",
         ),
         (by_id(f"consumer-{'9' * 247}"), ""),
         (by_id(None), ""),
         (
             by_behaviour("aiokafka", "0.0.1", "0.12.0", probable_upgrade_to="0.10.0", probable_upgrade_newest="0.10.0"),
-            "probably aiokafka 0.0.1 to 0.12.0: upgrade to aiokafka 0.10.0 or later; or raise api_version, if that holds its versions down",
+            "probably aiokafka 0.0.1 to 0.12.0: upgrade to aiokafka 0.10.0 or later; or raise api_version, if that pins its versions",
         ),
         (
             by_behaviour("aiokafka", "0.0.1", "0.9.0", probable_upgrade_to="0.10.0", probable_upgrade_newest="0.10.0"),
@@ -199,12 +199,12 @@ def test_every_measured_library_has_a_way() -> None:
         (use("sarama", "1.46", "1.61.1"), "or later; newest: 1.61.1"),
         (
             use("", None, None) | {"library": None},
-            "take a newer release of its library, or raise what holds it to old requests",
+            "upgrade its library, or raise the setting that pins it to old versions",
         ),
         (by_id("app"), "find out which library it uses"),
         (
             by_id("app", candidate_software=[RDKAFKA]),
-            "as one that a setting holds down: find out which library it uses",
+            "that a setting pins to old versions: find out which library it uses",
         ),
         (by_id("app", reason="api_absent"), ""),
         (by_id("app", verdict="deprecated"), ""),
