@@ -198,9 +198,8 @@ class PlainSplitter:
         buffer, start, has_requests = self.buffer, self.start, self._framing.has_requests
         at = max(start, self._search_from)
         newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
-        last = len(
-            buffer
-        )  # the search goes on here if there is no line end, or the last line's words are still missing
+        # The search goes on here if there is no line end, or the last line's words are still missing.
+        last = len(buffer)
         if has_requests and newline >= 0 and self._is_json_line(newline):
             return newline + 1
         while True:

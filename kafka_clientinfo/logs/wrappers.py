@@ -137,12 +137,9 @@ def _of_journal(entry: dict[str, Any]) -> Line | None:
         return None
     stream = entry.get("_STREAM_ID") or f"{entry.get('_HOSTNAME')}/{entry.get('_PID')}"
     time, priority = (str(entry.get(name)) for name in ("__REALTIME_TIMESTAMP", "PRIORITY"))
-    is_last = (
-        entry.get("CONTAINER_PARTIAL_LAST") == "true"
-    )  # Docker cuts lines, and the journal those above its LineMax
-    is_part = entry.get("_LINE_BREAK") == "line-max" or (
-        entry.get("CONTAINER_PARTIAL_MESSAGE") == "true" and not is_last
-    )
+    # Docker cuts lines, and the journal those above its LineMax.
+    of_docker = entry.get("CONTAINER_PARTIAL_MESSAGE") == "true" and entry.get("CONTAINER_PARTIAL_LAST") != "true"
+    is_part = of_docker or entry.get("_LINE_BREAK") == "line-max"
     is_stated = entry.get("_TRANSPORT") != "stdout"  # all lines of stdout have the same priority
     return Line(
         text.removesuffix(b"\n"),

@@ -37,7 +37,7 @@ PLAYED = frozenset(
 )  # fmt: skip
 """APIs of producers and consumers, which every release was measured with wholly; administration has too many requests."""
 _NUMBERED = re.compile(r"([0-9]+)(.*)")
-_REFUSED = re.compile(r"^[0-9]+,([0-9]+) first (0|1|more)")
+_REFUSED_FIRST = re.compile(r"^[0-9]+,([0-9]+) first (0|1|more)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,15 +252,17 @@ def _offers(generation: str, key: int) -> set[int | None]:
 
 @lru_cache(maxsize=3)
 def _shows(generation: str) -> Sequence[Mapping[str, set[str]]]:
-    """Return for each signature how its connections seem to begin in a log, with how they may do so.
+    """Return for each signature the beginnings of connections that a log may show, each with the true ones that look so.
 
-    `0 first 1` may be `2,0 first 0`: a log that lacks the first record of every connection may seem whole.
+    A log that lacks the first record of every connection may seem whole: it shows `2,0 first 0` as `0 first 1`.
     """
     shows: list[dict[str, set[str]]] = [defaultdict(set) for _ in client_signatures()]
     for own, one in zip(shows, client_signatures(), strict=True):
         for how in one.begins[generation]:
             own[how].add(how)
-            own[_REFUSED.sub(lambda match: f"{match[1]} first {'1' if match[2] == '0' else 'more'}", how)].add(how)
+            own[_REFUSED_FIRST.sub(lambda match: f"{match[1]} first {'1' if match[2] == '0' else 'more'}", how)].add(
+                how
+            )
     return shows
 
 
