@@ -17,6 +17,7 @@ from .ownership import Ownership, add_owners, given_owners
 HELP = "show what the tables hold: clusters, software, violations"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
 SHOWN = 12
+_QUESTIONS = tomllib.loads((files(__package__) / "summary.toml").read_text("utf-8"))
 _FINDINGS = ("software", "probable_software", "outcomes", "violations")
 
 
@@ -56,5 +57,5 @@ def findings(scope: Scope, limit: int) -> list[Table]:
 
 
 def _answer(scope: Scope, name: str, limit: int) -> Table:
-    question = tomllib.loads((files(__package__) / "summary.toml").read_text("utf-8"))[name]
+    question = _QUESTIONS[name]
     return ask(scope, question["title"], question["sql"], None, limit, name)

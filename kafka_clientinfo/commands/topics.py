@@ -57,12 +57,6 @@ def execute(context: Context) -> None:
         else:
             table = table.with_column("owner", [named(owners.of(topics=[row["topic"]]))[0] for row in table.dicts()])
     if is_text(arguments):
-        notes = [
-            *notes,
-            *(
-                coverage(scope)
-                if arguments.unused
-                else filter(None, [_BYTES if table.rows else None, unresolved(scope)])
-            ),
-        ]
+        limits = coverage(scope) if arguments.unused else [_BYTES if table.rows else None, unresolved(scope)]
+        notes = [*notes, *filter(None, limits)]
     show(arguments, [table], notes)

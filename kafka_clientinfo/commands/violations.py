@@ -15,9 +15,10 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.presenter import who
+from ..questions.queries import filled
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, folded, limit_of, limits, show
-from .ownership import GROUP, Ownership, add_owners, given_owners, named
+from .ownership import ENDPOINT, GROUP, Ownership, add_owners, given_owners, named
 
 HELP = "list who breaks which rule, how often, and whom that blames"
 EXAMPLES = (
@@ -41,7 +42,14 @@ _EACH = (
     "SELECT * FROM {violations} AS t{condition} ORDER BY {severity_order}, last_at DESC, rule, cluster, broker, "
     "connection_id, opened_at, opened_seq, group_id"
 )
-_BY_CLIENT = (files(__package__) / "violations.sql").read_text("utf-8").replace("{group}", GROUP)
+_KEY = ("severity", "blames", "rule", "kip", *ENDPOINT)
+_BY_CLIENT = filled(
+    (files(__package__) / "violations.sql").read_text("utf-8"),
+    key=", ".join(_KEY),
+    alike=f"PARTITION BY {', '.join(f't.{name}' for name in _KEY)}, {GROUP}",
+    endpoint=", ".join(ENDPOINT),
+    group=GROUP,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,18 +6,35 @@ from importlib.resources import files
 from typing import Any
 
 from ..logs.apis import TOPIC_OPERATIONS
-from ..tables.spec import CLIENT
+from ..releases.broker_releases import REFUSED, WORST_FIRST
+from ..tables.spec import CLIENT, CONNECTION_KEY
 from .filters import Scope
 from .impact import uses_at
-from .queries import Rows, grouped
-from .topics import BY_CLIENT
+from .queries import Rows, filled, grouped, same
+from .topics import BY_CLIENT, TOPIC
 
 _CLIENT = ", ".join(CLIENT)
 _OPERATIONS = "CASE u.api_key {} END".format(
     " ".join(f"WHEN {key} THEN '{operation}'" for key, operation in sorted(TOPIC_OPERATIONS.items()))
 )
-_VERDICTS = (files(__package__) / "losses.sql").read_text("utf-8").replace("{operation_of_api}", _OPERATIONS)
-_LOST_TOPICS = (files(__package__) / "lost_topics.sql").read_text("utf-8").replace("{by_client}", BY_CLIENT)
+_USE = (*CLIENT, "api_key", "api_version")
+_VERDICTS = filled(
+    (files(__package__) / "losses.sql").read_text("utf-8"),
+    client=_CLIENT,
+    connection=", ".join(CONNECTION_KEY),
+    refused=str(WORST_FIRST.index(REFUSED)),
+    same_client=same("c", "u"),
+    same_use=same("r", "u", _USE),
+    same_connection=same("o", "g", CONNECTION_KEY),
+    operation_of_api=_OPERATIONS,
+    topic_name=TOPIC,
+)
+_LOST_TOPICS = filled(
+    (files(__package__) / "lost_topics.sql").read_text("utf-8"),
+    client=_CLIENT,
+    by_client=BY_CLIENT,
+    same_topic=same("l", "c", (*CLIENT, "topic")),
+)
 NamesByClient = Mapping[tuple[Any, ...], list[str]]
 
 

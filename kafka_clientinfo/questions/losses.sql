@@ -11,99 +11,73 @@
 --
 -- A consumer fetches on another connection than that of its group: a group may break with any of its client and host.
 refused_uses AS (
-  SELECT DISTINCT cluster, principal, client_id, client_software_name, client_software_version, api_key, api_version
-  FROM uses_at WHERE rank = 0
+  SELECT DISTINCT {client}, api_key, api_version FROM uses_at WHERE rank = {refused}
 ),
 breaking_clients AS (
-  SELECT DISTINCT cluster, principal, client_id, client_software_name, client_software_version FROM refused_uses
+  SELECT DISTINCT {client} FROM refused_uses
 ),
 sent AS (
   SELECT u.cluster, u.broker, u.connection_id, u.opened_at, u.opened_seq, u.principal, u.client_id,
          u.client_software_name, u.client_software_version, u.remote_host, u.first_at, u.last_at,
          {operation_of_api} AS operation, r.api_key IS NOT NULL AS is_refused
   FROM {api_usage} AS u
-  JOIN breaking_clients AS c ON
-      c.cluster IS NOT DISTINCT FROM u.cluster AND c.principal IS NOT DISTINCT FROM u.principal
-      AND c.client_id IS NOT DISTINCT FROM u.client_id
-      AND c.client_software_name IS NOT DISTINCT FROM u.client_software_name
-      AND c.client_software_version IS NOT DISTINCT FROM u.client_software_version
-  LEFT JOIN refused_uses AS r ON
-      r.cluster IS NOT DISTINCT FROM u.cluster AND r.principal IS NOT DISTINCT FROM u.principal
-      AND r.client_id IS NOT DISTINCT FROM u.client_id
-      AND r.client_software_name IS NOT DISTINCT FROM u.client_software_name
-      AND r.client_software_version IS NOT DISTINCT FROM u.client_software_version
-      AND r.api_key IS NOT DISTINCT FROM u.api_key AND r.api_version IS NOT DISTINCT FROM u.api_version
+  JOIN breaking_clients AS c ON {same_client}
+  LEFT JOIN refused_uses AS r ON {same_use}
   WHERE u.role = 'client'
 ),
 connections_of_them AS (
-  SELECT *, bool_or(is_refused) OVER (PARTITION BY cluster, broker, connection_id, opened_at, opened_seq) AS breaks FROM sent
+  SELECT *, bool_or(is_refused) OVER (PARTITION BY {connection}) AS breaks FROM sent
 ),
 carriers AS (
-  SELECT broker AS lane, cluster, principal, client_id, client_software_name, client_software_version, operation,
-         min(first_at) AS first_at, max(last_at) AS last_at, breaks
+  SELECT broker AS lane, {client}, operation, min(first_at) AS first_at, max(last_at) AS last_at, breaks
   FROM connections_of_them
   WHERE operation IS NOT NULL
-  GROUP BY cluster, broker, connection_id, opened_at, opened_seq, principal, client_id, client_software_name,
-           client_software_version, operation, breaks
+  GROUP BY {connection}, {client}, operation, breaks
   UNION ALL
-  SELECT coalesce(remote_host, ''), cluster, principal, client_id, client_software_name, client_software_version,
-         'group', min(first_at), max(last_at), breaks
+  SELECT coalesce(remote_host, ''), {client}, 'group', min(first_at), max(last_at), breaks
   FROM connections_of_them
-  GROUP BY cluster, broker, connection_id, opened_at, opened_seq, principal, client_id, client_software_name,
-           client_software_version, remote_host, breaks
+  GROUP BY {connection}, {client}, remote_host, breaks
 ),
 uses AS (
   SELECT u.broker AS lane, u.cluster, u.principal, u.client_id, u.client_software_name, u.client_software_version,
-         u.operation, coalesce(u.topic, u.topic_id) AS name, u.first_at, u.last_at, false AS breaks
+         u.operation, {topic_name} AS name, u.first_at, u.last_at, false AS breaks
   FROM {topic_usage} AS u
-  JOIN breaking_clients AS c ON
-      c.cluster IS NOT DISTINCT FROM u.cluster AND c.principal IS NOT DISTINCT FROM u.principal
-      AND c.client_id IS NOT DISTINCT FROM u.client_id
-      AND c.client_software_name IS NOT DISTINCT FROM u.client_software_name
-      AND c.client_software_version IS NOT DISTINCT FROM u.client_software_version
-  WHERE coalesce(u.topic, u.topic_id) IS NOT NULL AND u.operation <> 'replicate'
+  JOIN breaking_clients AS c ON {same_client}
+  WHERE {topic_name} IS NOT NULL AND u.operation <> 'replicate'
   UNION ALL
   SELECT coalesce(g.remote_host, ''), g.cluster, g.principal, g.client_id, g.client_software_name,
          g.client_software_version, 'group', g.group_id, o.first_at, o.last_at, o.breaks
   FROM {connection_groups} AS g
   JOIN (
-    SELECT cluster, broker, connection_id, opened_at, opened_seq, breaks, min(first_at) AS first_at, max(last_at) AS last_at
+    SELECT {connection}, breaks, min(first_at) AS first_at, max(last_at) AS last_at
     FROM connections_of_them
-    GROUP BY cluster, broker, connection_id, opened_at, opened_seq, breaks
-  ) AS o ON
-      o.cluster IS NOT DISTINCT FROM g.cluster AND o.broker IS NOT DISTINCT FROM g.broker
-      AND o.connection_id IS NOT DISTINCT FROM g.connection_id AND o.opened_at IS NOT DISTINCT FROM g.opened_at
-      AND o.opened_seq IS NOT DISTINCT FROM g.opened_seq
+    GROUP BY {connection}, breaks
+  ) AS o ON {same_connection}
   WHERE g.takes_part
 ),
 -- In order of time: connections begin before what is sent in the same instant, and end after it.
 events AS (
-  SELECT lane, cluster, principal, client_id, client_software_name, client_software_version, operation,
+  SELECT lane, {client}, operation,
          first_at AS happened_at, 0 AS place, 1 AS begun, CASE WHEN breaks THEN 1 ELSE 0 END AS begun_that_break,
          0 AS ended, 0 AS ended_that_break,
          CAST(NULL AS STRING) AS name, CAST(NULL AS TIMESTAMP) AS first_at, CAST(NULL AS TIMESTAMP) AS last_at,
          false AS is_first, false AS breaks
   FROM carriers
-  UNION ALL SELECT lane, cluster, principal, client_id, client_software_name, client_software_version, operation,
-            last_at, 2, 0, 0, 1, CASE WHEN breaks THEN 1 ELSE 0 END, NULL, NULL, NULL, false, false FROM carriers
-  UNION ALL SELECT lane, cluster, principal, client_id, client_software_name, client_software_version, operation,
-            first_at, 1, 0, 0, 0, 0, name, first_at, last_at, true, breaks FROM uses
-  UNION ALL SELECT lane, cluster, principal, client_id, client_software_name, client_software_version, operation,
-            last_at, 1, 0, 0, 0, 0, name, first_at, last_at, false, breaks FROM uses
+  UNION ALL SELECT lane, {client}, operation, last_at, 2, 0, 0, 1, CASE WHEN breaks THEN 1 ELSE 0 END, NULL, NULL, NULL, false, false FROM carriers
+  UNION ALL SELECT lane, {client}, operation, first_at, 1, 0, 0, 0, 0, name, first_at, last_at, true, breaks FROM uses
+  UNION ALL SELECT lane, {client}, operation, last_at, 1, 0, 0, 0, 0, name, first_at, last_at, false, breaks FROM uses
 ),
 counted AS (
-  SELECT lane, cluster, principal, client_id, client_software_name, client_software_version, operation, name, first_at,
-         last_at, is_first, breaks, place, sum(begun) OVER so_far AS begun,
+  SELECT lane, {client}, operation, name, first_at, last_at, is_first, breaks, place, sum(begun) OVER so_far AS begun,
          sum(begun_that_break) OVER so_far AS begun_that_break, sum(ended) OVER so_far AS ended,
          sum(ended_that_break) OVER so_far AS ended_that_break
   FROM events
-  WINDOW so_far AS (PARTITION BY lane, cluster, principal, client_id, client_software_name, client_software_version,
-                            operation ORDER BY happened_at, place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+  WINDOW so_far AS (PARTITION BY lane, {client}, operation ORDER BY happened_at, place
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ),
 -- How many connections there were at the first request and at the last one, and at any time from the one to the other.
 counts_of_uses AS (
-  SELECT cluster, principal, client_id, client_software_name, client_software_version, operation, name,
-         bool_or(breaks) AS breaks,
+  SELECT {client}, operation, name, bool_or(breaks) AS breaks,
          max(CASE WHEN is_first THEN begun - ended END) AS at_first,
          max(CASE WHEN is_first THEN begun_that_break - ended_that_break END) AS broken_at_first,
          max(CASE WHEN NOT is_first THEN begun - ended END) AS at_last,
@@ -112,14 +86,13 @@ counts_of_uses AS (
          max(CASE WHEN NOT is_first THEN begun_that_break END) - max(CASE WHEN is_first THEN ended_that_break END) AS broken_overlapping
   FROM counted
   WHERE place = 1
-  GROUP BY lane, cluster, principal, client_id, client_software_name, client_software_version, operation, name, first_at,
-           last_at
+  GROUP BY lane, {client}, operation, name, first_at, last_at
 ),
 verdicts AS (
-  SELECT cluster, principal, client_id, client_software_name, client_software_version, operation, name,
+  SELECT {client}, operation, name,
          bool_or(breaks OR (at_first > 0 AND at_first = broken_at_first) OR (at_last > 0 AND at_last = broken_at_last)) AS breaks,
          -- If no connection is known to have sent it, as after a change of the software's name, the client is what is known.
          bool_or(broken_overlapping > 0 OR overlapping = 0) AS may_break
   FROM counts_of_uses
-  GROUP BY cluster, principal, client_id, client_software_name, client_software_version, operation, name
+  GROUP BY {client}, operation, name
 )

@@ -1,13 +1,13 @@
 -- The topics that lose a producer or a consumer, or may lose one, the most losses first; for the verdicts of losses.sql.
 lost AS (
-  SELECT cluster, principal, client_id, client_software_name, client_software_version, name AS topic,
+  SELECT {client}, name AS topic,
          bool_or(operation = 'produce' AND breaks) AS produce_breaks,
          bool_or(operation IN ('fetch', 'commit') AND breaks) AS consume_breaks,
          bool_or(operation = 'produce' AND may_break) AS produce_may,
          bool_or(operation IN ('fetch', 'commit') AND may_break) AS consume_may
   FROM verdicts
   WHERE operation IN ('produce', 'fetch', 'commit')
-  GROUP BY cluster, principal, client_id, client_software_name, client_software_version, name
+  GROUP BY {client}, name
   HAVING bool_or(breaks OR may_break)
 )
 SELECT c.cluster, c.topic,
@@ -22,12 +22,7 @@ SELECT c.cluster, c.topic,
        count(CASE WHEN l.consume_may AND NOT l.consume_breaks THEN coalesce(c.fetch_requests, c.commit_requests) END)
            AS consumers_that_may_break
 FROM ({by_client}) AS c
-LEFT JOIN lost AS l ON
-    l.cluster IS NOT DISTINCT FROM c.cluster AND l.principal IS NOT DISTINCT FROM c.principal
-    AND l.client_id IS NOT DISTINCT FROM c.client_id
-    AND l.client_software_name IS NOT DISTINCT FROM c.client_software_name
-    AND l.client_software_version IS NOT DISTINCT FROM c.client_software_version
-    AND l.topic IS NOT DISTINCT FROM c.topic
+LEFT JOIN lost AS l ON {same_topic}
 GROUP BY c.cluster, c.topic
 HAVING count(CASE WHEN l.topic IS NOT NULL THEN 1 END) > 0
 ORDER BY producers_that_break + consumers_that_break DESC, producers_that_may_break + consumers_that_may_break DESC,

@@ -114,6 +114,13 @@ def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
     return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
 
 
+def filled(text: str, **parts: str) -> str:
+    """Put SQL in the place of its names in braces in a query of a file; other names stay for `bind`."""
+    for name, part in parts.items():
+        text = text.replace(f"{{{name}}}", part)
+    return text
+
+
 def hash_of(alias: str, columns: tuple[str, ...] = CLIENT) -> str:
     """Return SQL for a hash of a key, which has no quotes: texts of clients must not get into a statement.
 

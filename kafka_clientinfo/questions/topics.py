@@ -16,15 +16,16 @@ from ..tables.spec import CLIENT
 from ..tables.views import ViewSettings
 from .filters import Scope
 from .presenter import counted
-from .queries import grouped
+from .queries import filled, grouped, same
 from .trust import brokers_without_logs, of_cluster, unreadable_records
 
 TOPIC = "coalesce(u.topic, u.topic_id)"
 """SQL for the name of a topic in rows `u` of `topic_usage`, or its id; null if a row is about no topic."""
 _CLIENT = ", ".join(f"u.{name}" for name in CLIENT)
-_QUERIES = tomllib.loads((files(__package__) / "topics.toml").read_text("utf-8"))
+_TEXT = (files(__package__) / "topics.toml").read_text("utf-8")
+_QUERIES = tomllib.loads(filled(_TEXT, topic_name=TOPIC, same_client=same("i", "u")))
 BY_CLIENT = _QUERIES["by_client"]
-ALL = _QUERIES["all"].replace("{by_client}", BY_CLIENT)
+ALL = filled(_QUERIES["all"], by_client=BY_CLIENT)
 UNUSED = _QUERIES["unused"]
 _NEAR = 3
 
