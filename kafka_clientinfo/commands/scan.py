@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from functools import partial
@@ -115,7 +115,7 @@ def execute(context: Context) -> int:
     except ImportError as error:
         raise ConfigError(f"scan needs DuckDB ({error}); {pip_install('answers')}") from None
     with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-scan-") as scratch:
-        scan = _Scan(context, settings, MemoryTables(settings, scratch))
+        scan = _Scan(context, settings, lambda: MemoryTables(settings, scratch))
         try:
             scan.read()
             return scan.answer()
@@ -129,11 +129,12 @@ class _Scan:
     """One reading of logs into tables, with an answer at its end and, with --follow, also before."""
 
     _reading: "Reading"
+    _tables: "MemoryTables"
 
-    def __init__(self, context: Context, settings: Settings, tables: "MemoryTables") -> None:
+    def __init__(self, context: Context, settings: Settings, new_tables: Callable[[], "MemoryTables"]) -> None:
         self._arguments = context.arguments
         self._context, self._shows = context, not context.arguments.follow
-        self._tables = tables
+        self._new_tables = new_tables
         self._started = time.monotonic()
         self._next = self._started + _FIRST_ANSWER_SECONDS
         self._is_stopped = False
@@ -151,7 +152,9 @@ class _Scan:
         self._say("read and parse")
         with self._stopping() if self._arguments.follow else nullcontext():
             waiting = self._tick if self._arguments.follow else lambda: None
-            self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
+            logs, with_servers = self._arguments.logs, self._settings.server_logs
+            self._reading = Reading(logs, self._settings, with_servers, waiting, self._start_over)
+            self._start_over()  # DuckDB starts threads, and the processes of the reading are there already
             self._is_planned = True
             detail = partial(say, is_detail=True) if self._shows and log.isEnabledFor(logging.DEBUG) else None
             with watched(self._reading.size, detail) as folder, closing(TaskCounter(folder, 0)) as counter:
@@ -160,6 +163,9 @@ class _Scan:
                     self._tables.add(part)
             self._reading.problems += overlaps(self._reading.files)
         self._say("derive")
+
+    def _start_over(self) -> None:
+        self._tables = self._new_tables()
 
     def _say(self, stage: str) -> None:
         if self._shows:

@@ -1,1 +1,1 @@
-"""From log files to Arrow batches: `plan` finds what is new, `by_spark` and `in_process` read it."""
+"""From log files to Arrow batches: `plan` finds what is new; `by_spark`, or `in_process` and `by_processes`, read it."""

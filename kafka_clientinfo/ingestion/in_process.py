@@ -1,7 +1,8 @@
-"""Reads logs in this process, without Spark: Arrow batches of requests, rejected records and failed requests.
+"""Reads logs without Spark: Arrow batches of requests, rejected records and failed requests.
 
-`worker` does the reading, as in a run. Files are read whole, one after the other; standard input is read as it
-comes. A batch (`worker.BATCH_ROWS`, `worker.BATCH_BYTES`) and the longest record bound the memory.
+`worker` does the reading, as in a run. Files are read whole in this process, one after the other, or, if they are large, in
+parts by several processes; standard input is read as it comes. In this process a batch (`worker.BATCH_ROWS`,
+`worker.BATCH_BYTES`) and the longest record bound the memory.
 """
 
 import os
@@ -9,9 +10,11 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from ..config.settings import Settings
@@ -20,11 +23,13 @@ from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
+from .by_processes import Processes, processes_for
 from .copies import Candidate
 from .discovery import Logs, find_logs, is_quiet, listed_logs, with_server_logs
 from .plan import make_plan, planned_file
 from .planned import Problem, Split, is_incomplete, relaid
-from .split_statistics import file_report, file_row
+from .split_statistics import file_report, file_row, files_cut_inside_records
+from .split_statistics import relaid as relaid_files
 from .storage import StoredFile
 from .worker import SplitReader
 
@@ -114,13 +119,21 @@ class Reading:
     """One reading of logs, in which `-` alone is standard input.
 
     `waiting` is called before every read of standard input, and several times a second while that is silent; `on_read`, with the
-    bytes on disk of every read. `size` is the bytes on disk of what is read; 0 if that is not known.
+    bytes on disk of every read. `size` is the bytes on disk of what is read; 0 if that is not known. `start_over`, which
+    drops the rows so far, lets several processes read large files: if their rows do not fit together, all are read again.
     """
 
     def __init__(
-        self, logs: Logs, settings: Settings, with_servers: bool, waiting: Callable[[], None] = lambda: None
+        self,
+        logs: Logs,
+        settings: Settings,
+        with_servers: bool,
+        waiting: Callable[[], None] = lambda: None,
+        start_over: Callable[[], None] | None = None,
     ) -> None:
         self._settings = settings
+        self._start_over = start_over
+        self._processes: Processes | None = None
         self.problems: list[Problem] = []
         self.size = 0
         self.on_read: Callable[[int], None] = lambda _: None
@@ -137,7 +150,11 @@ class Reading:
             self.problems += plan.problems
             self.size = plan.size_on_disk
             # no later reading waits for the rest of a record
-            return [Split(replace(file, is_over=is_quiet(file.file)), 0, None) for file in plan.files]
+            files = [replace(file, is_over=is_quiet(file.file)) for file in plan.files]
+            if self._start_over is not None and processes_for(plan.size) > 1:
+                with suppress(OSError, NotImplementedError):  # no room for processes, or none are allowed
+                    self._processes = Processes(files, plan.size, self._settings)
+            return [Split(file, 0, None) for file in files]
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")
         try:
@@ -161,7 +178,13 @@ class Reading:
         return is_incomplete(self.problems, self.reports)
 
     def parts(self) -> Iterator[Part]:
-        """Read everything; yield the rows. Within a kind they have the order of the file's records."""
+        """Read everything; yield the rows. Read in this process, those of a kind have the order of the file's records."""
+        if self._processes is not None:
+            yield from self._parts_of(self._processes)
+            if self._read:
+                return
+            assert self._start_over is not None
+            self._start_over()
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.on_read, self._settings.topics)
             yield from self._reader.parts()
@@ -171,6 +194,29 @@ class Reading:
                 self.problems.append(relaid(split.file.path, self._reader.relaid_at))
             self._read.append(_row(self._reader))
             self._reader = None
+
+    def _parts_of(self, processes: Processes) -> Iterator[Part]:
+        """Yield what processes read, and note the files.
+
+        Note none if a process was killed, as where memory is short, or a file could not be read to its end or was cut wrongly.
+        """
+        statistics: list[dict[str, Any]] = []
+        try:
+            for parts, bytes_read in processes.done():
+                self.on_read(bytes_read)
+                for part in parts:
+                    if part.kind == "file":
+                        statistics += part.rows.to_pylist()
+                    else:
+                        yield part
+        except BrokenProcessPool:
+            return
+        statistics.sort(key=itemgetter("file_id", "start_offset"))
+        if any(split["error"] for split in statistics) or files_cut_inside_records(statistics):
+            return
+        files = [split.file for split in self._work]
+        self.problems += relaid_files(files, statistics)
+        self._read = [file_row(file, statistics, "", datetime.now(UTC)) for file in files]
 
     def flush(self) -> Iterator[Part]:
         """Yield the rows of the current file that were read and not yet yielded; for `waiting`."""

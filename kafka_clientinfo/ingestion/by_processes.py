@@ -1,0 +1,80 @@
+"""Reads splits with several processes of this machine, where there is no Spark."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..config.settings import Settings
+from .arrow_schema import Part
+from .planned import PlannedFile, Split, in_tasks, splits_of
+from .worker import SplitReader
+
+_LEAST_BYTES = 32 << 20
+"""Bytes of log for which another process pays: it costs a tenth of a second, and these take half a second."""
+_MOST_BYTES = 256 << 20
+"""Bytes of log in a task, if they can be divided: all its rows are in memory at once, and it reads some bytes before it, too."""
+_MOST_PROCESSES = 8
+
+
+class Done(NamedTuple):
+    """What a task has read: the rows, the statistics of its splits among them, and how many bytes on disk they were."""
+
+    parts: list[Part]
+    bytes_read: int
+
+
+def processes_for(size: int) -> int:
+    """Return how many processes should read so many bytes; 1 is this one alone."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return max(1, min(cores, _MOST_PROCESSES, size // _LEAST_BYTES))
+
+
+class Processes:
+    """Processes that read files from when this is made; they are forked on Linux, so make it before other threads."""
+
+    def __init__(self, files: Iterable[PlannedFile], size: int, settings: Settings) -> None:
+        count = processes_for(size)
+        number = count * -(-size // (count * _MOST_BYTES))
+        divided = replace(settings, split_bytes=_LEAST_BYTES)
+        splits = [split for file in files for split in splits_of(file, divided, number)]
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        self._executor = ProcessPoolExecutor(count, context, _begin)
+        self._tasks: set[Future[Done]] = {
+            self._executor.submit(_read, task, settings.log_zone, settings.topics) for task in in_tasks(splits, number)
+        }
+
+    def done(self) -> Iterator[Done]:
+        """Yield what the tasks have read, as they end; raise the error of the first one that fails."""
+        try:
+            for task in as_completed(self._tasks):
+                self._tasks.discard(task)  # its rows need no memory any more
+                yield task.result()
+        finally:
+            self._executor.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """Let Ctrl-C end the process at once, and the end of its parent, however that ends."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _read(splits: Sequence[Split], zone: str, reads_topics: bool) -> Done:
+    parts, sizes = list[Part](), list[int]()
+    for split in splits:
+        reader = SplitReader(split, zone, sizes.append, reads_topics)
+        parts += [*reader.parts(), reader.statistics()]
+    return Done(parts, sum(sizes))
