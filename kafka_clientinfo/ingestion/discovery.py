@@ -37,7 +37,7 @@ _ROTATED = re.compile(r"\.log[._-].*\d")
 _QUIET = timedelta(minutes=1)
 _ONLY_A_SCHEME = ("file:", "file://", "dbfs:")
 _MAGIC = ("*", "?", "[")
-_MOST_AT_ONCE = 8
+_MOST_AT_ONCE = 16
 _Result = TypeVar("_Result")
 _SHOWN = 5
 _ZIP_NAME = range(30, 30 + 255)
@@ -133,7 +133,7 @@ def _with_mixed(files: Iterable[StoredFile]) -> list[StoredFile]:
         is_alone = file.folder not in beside
         return replace(file, holds_requests=is_alone and (file.holds_requests or _content(file) == "requests"))
 
-    return _at_once(marked, files)
+    return at_once(marked, files)
 
 
 def _logs_of(item: str) -> list[StoredFile]:
@@ -163,15 +163,15 @@ def _recognised(files: Sequence[StoredFile]) -> tuple[list[StoredFile], dict[Sto
     beside = {file.folder for file in known}
     others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]
     others = [file for file in others if not (is_server_log(file) and file.folder in beside)]
-    contents = dict(zip(others, _at_once(_content, others), strict=True))
+    contents = dict(zip(others, at_once(_content, others), strict=True))
     known += [replace(file, holds_requests=True) for file in others if contents[file] == "requests"]
     return known or [file for file in others if contents[file] == "broker"], contents
 
 
-def _at_once(look: Callable[[StoredFile], _Result], files: Iterable[StoredFile]) -> list[_Result]:
+def at_once(look: Callable[..., _Result], *files: Iterable[Any]) -> list[_Result]:
     """Call `look` for each file; an object store takes long for each."""
     with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
-        return list(pool.map(look, files))
+        return list(pool.map(look, *files))
 
 
 def _content(file: StoredFile) -> LogContent:

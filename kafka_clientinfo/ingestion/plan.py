@@ -10,7 +10,7 @@ archive that ends at the same byte again is a problem.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from ..logs.compression import CorruptFile
 from ..logs.reader import BEGINNING_DIGITS, beginning_of, file_id, hash_bytes, head, range_records, readable_bytes
 from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Row, logs_of, unreadable
-from .discovery import Delivered, framing_of, is_over, is_server_log
+from .discovery import Delivered, at_once, framing_of, is_over, is_server_log
 from .planned import Plan, PlannedFile, Problem, Split, in_tasks, splits_of
 from .storage import StoredFile, local_file
 
@@ -52,8 +52,7 @@ def make_plan(
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
     planning = _Planning(settings, tasks, retained_from)
-    for file in stored:
-        planning.look_at(file)
+    planning.sort(at_once(planning.look_at, stored))
     planning.settle(ledger)
     order = {file.path: number for number, file in enumerate(stored)}
     chosen = tuple(sorted(planning.files, key=lambda planned: order[planned.path]))
@@ -75,21 +74,25 @@ class _Planning:
         self.problems: list[Problem] = []
         self.packed: list[Row] = []
 
-    def look_at(self, file: StoredFile) -> None:
+    def look_at(self, file: StoredFile) -> Candidate | Problem:
         measured = file
         try:
             measured = file.measured()
             beginning = head(measured, framing_of(measured), latest=measured.modified)
         except OSError as error:
-            self.problems.append(unreadable(measured, error))
-            return
-        if (first := beginning.first_record) is None:
+            return unreadable(measured, error)
+        if beginning.first_record is None:
             kind = "empty" if beginning.empty else "unreadable"
             why = _NO_RECORD_YET if beginning.empty and is_server_log(measured) else _NO_RECORD
-            self.problems.append(Problem(file.path, kind, beginning.error or why))
-            return
-        candidate = Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
-        self._candidates.setdefault(beginning_of(first), []).append(candidate)
+            return Problem(file.path, kind, beginning.error or why)
+        return Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
+
+    def sort(self, found: Iterable[Candidate | Problem]) -> None:
+        for one in found:
+            if isinstance(one, Problem):
+                self.problems.append(one)
+            else:
+                self._candidates.setdefault(beginning_of(one.beginning.first_record or b""), []).append(one)
 
     def settle(self, ledger: Mapping[str, Row]) -> None:
         self._taken.update(ledger)
@@ -97,10 +100,10 @@ class _Planning:
         for name, row in ledger.items():
             if (beginning := name[:BEGINNING_DIGITS]) in rows:
                 rows[beginning].append({**row, "file_id": name})
-        for beginning, candidates in self._candidates.items():
+        for candidates in self._candidates.values():
             # logs/broker-1 comes before logs/broker-1/archive
             candidates.sort(key=lambda candidate: len(candidate.file.folders.parts))
-            logs, problems = logs_of(candidates, rows[beginning])
+        for logs, problems in at_once(logs_of, self._candidates.values(), rows.values()):
             self.problems += problems
             for log in logs:
                 try:

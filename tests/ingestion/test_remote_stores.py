@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Barrier
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,6 +122,22 @@ def test_planning_reads_little_of_a_remote_file(monkeypatch: pytest.MonkeyPatch)
     grown = make_plan([replace(stored, size=len(log.data))], known, Settings(), 1)
     assert [file.resume_at for file in grown.files] == [size]
     assert log.read_bytes < 300_000
+
+
+def test_planning_looks_at_many_remote_files_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store answers after milliseconds, and a folder may have thousands of files."""
+    together = Barrier(8)
+    logs = {
+        f"bucket/b{number}/kafka-request.log": json_record(client_id=f"first-{number}") + LOG for number in range(8)
+    }
+
+    def opened(inner: str) -> Any:
+        together.wait(timeout=60)
+        return Counting(logs[inner])
+
+    store(monkeypatch, opened=opened)
+    files = [StoredFile(f"s3://{inner}", inner, "s3://bucket", len(data)) for inner, data in logs.items()]
+    assert [file.path for file in make_plan(files, {}, Settings(), 1).files] == [file.path for file in files]
 
 
 def test_a_remote_file_is_read_in_pieces_and_as_a_whole() -> None:
