@@ -3,6 +3,7 @@
 from ..config.settings import Settings
 from ..connections.concern import Aggregates, Columns, Concern, is_api_versions
 from ..connections.engine import Column, F
+from ..connections.table import is_covered, is_watched
 from ..logs.apis import SASL_APIS
 from ..protocol import ApiKey
 
@@ -27,7 +28,11 @@ def columns(_: Settings) -> Columns:
     first_work and second_work, the first requests besides them that differ in API or version, as `METADATA 6`. A request
     does not count if correlation ids before it are missing: a sampled or filtered log lacks what came first.
     """
-    begins = F.col("start").isin("observed", "hidden_by_sasl")
+    # With SASL, a log that begins later, or holds some requests only, shows any request of a connection as its first.
+    after_sasl = (F.col("start") == "hidden_by_sasl") & (
+        is_api_versions("first.api_key") | (is_watched() & is_covered())
+    )
+    begins = (F.col("start") == "observed") | after_sasl
     work = F.filter("early_requests", lambda one: one["is_work"])
     first = F.get(work, F.lit(0))
     second = F.get(F.filter(work, lambda one: _text(one) != _text(first)), F.lit(0))

@@ -231,7 +231,7 @@ def _start() -> Column:
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
-    evidence = handshake | _is_covered() | _counts_from_start()
+    evidence = handshake | is_covered() | _counts_from_start()
     # At DEBUG, a single request with 0 may be of a client that always sends 0, and the log lacks its other requests.
     may_count = F.col("ids_rise") | (F.col("first.log_level") == "INFO")
     begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & may_count
@@ -241,7 +241,7 @@ def _start() -> Column:
     return F.when(sasl & ~is_masked(), "hidden_by_sasl").when(is_seen, "observed").otherwise("before_log")
 
 
-def _is_covered() -> Column:
+def is_covered() -> Column:
     """Return whether the log would show an earlier request of the connection, if there had been one.
 
     It would if the connection opened

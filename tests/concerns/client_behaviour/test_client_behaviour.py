@@ -29,7 +29,10 @@ BEGINS: dict[str, tuple[list[Row], str]] = {
         "3 first 0 METADATA 9 FETCH 12"),
     "the second request has another version": (sent("API_VERSIONS 0 #1", "METADATA 0 #2", "METADATA 1 #3"),
         "0 first 1 METADATA 0 METADATA 1"),
-    "SASL hides how it begins": (sent("METADATA 9 #3", **SASL), "none later more after SASL METADATA 9"),
+    "SASL hides how it begins": (sent("API_VERSIONS 3 #3", "METADATA 9 #4", **SASL), "3 first more after SASL METADATA 9"),
+    # The log may begin later than the connection.
+    "SASL hides whether it begins": (sent("METADATA 9 #3", **SASL), ""),
+    "SASL at INFO, where older requests only are logged": (sent("PRODUCE 2 #3", log_level="INFO", **SASL), ""),
     "SASL again is no work": (sent(ASKED, "SASL_HANDSHAKE 1 #1", "SASL_AUTHENTICATE 2 #2", "METADATA 9 #3"),
         "3 first 0 METADATA 9"),
     "what comes late is not the beginning": (
