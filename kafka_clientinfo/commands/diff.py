@@ -11,7 +11,6 @@ docs/howto/diff.md says which time a day or a time stands for. Rows of tables co
 import argparse
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
 from ..printable import safe
 from ..protocol import UNKNOWN
-from ..questions.filters import NAMED_DAYS, Scope, add_filters, given_time
+from ..questions.filters import NAMED_DAYS, TIME_FORMS, Scope, add_filters, given_time
 from ..questions.presenter import software
 from ..questions.queries import grouped, same
 from ..questions.refused import NO_VERSION
@@ -35,14 +34,13 @@ HELP = "compare two days: new, gone, breaking, refused (exit code 3)"
 EXAMPLES = (
     "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
     "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",
-    "diff --from 2026-11-21T13:00Z --to 2026-11-21T14:00Z --warehouse /data/clientinfo",
+    "diff --from 2h --to 1h --warehouse /data/clientinfo",
 )
 _SHOWN = 20
 _LONGEST = 60
 _WHO = ("cluster", "principal", "client_id")
-_DAY = re.compile(rf"\d{{4}}-\d\d-\d\d|\d{{1,6}}d|{'|'.join(NAMED_DAYS)}")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)")
-_FORMS = "a date in UTC such as 2026-11-21, yesterday, today, 7d for seven days ago, or a time with its zone such as 2026-11-21T14:00Z"
+_DAY = re.compile(rf"[\dW-]+[dw]?|{'|'.join(NAMED_DAYS)}")
+"""A form of time that stands for a whole day; every other one stands for the time from then on."""
 _ONE_DAY = timedelta(days=1)
 _COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
 """The columns about each client or use: numbers of connections and of hosts, one host, first and last time."""
@@ -59,8 +57,10 @@ class Span(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--from", dest="from_day", required=True, metavar="DAY", help=f"the earlier day: {_FORMS}")
-    parser.add_argument("--to", dest="to_day", required=True, metavar="DAY", help="the later day, or time")
+    parser.add_argument(
+        "--from", dest="from_day", required=True, metavar="T", help=f"the earlier day, or time: {TIME_FORMS}"
+    )
+    parser.add_argument("--to", dest="to_day", required=True, metavar="T", help="the later one, as --from")
     parser.add_argument("--target", metavar="RELEASE", help="also compare who would break at this release of Kafka")
     add_warehouse(parser)
     add_filters(parser, "cluster", "principal", "client")
@@ -91,21 +91,20 @@ def execute(context: Context) -> int:
 
 
 def given_spans(earlier: str, later: str, now: datetime | None = None) -> tuple[Span, Span]:
-    (first, name), (second, other) = (_begin(*given, now) for given in ((earlier, "--from"), (later, "--to")))
+    now = now or datetime.now(UTC)
+    (first, name), (second, other) = _begin(earlier, "--from", now), _begin(later, "--to", now)
     if first >= second:
         raise ConfigError(f"--from is {name} and --to {other}; give an earlier day with --from")
     length = min(_ONE_DAY, second - first)
     return Span(first, first + length, name), Span(second, second + length, other)
 
 
-def _begin(text: str, option: str, now: datetime | None) -> tuple[datetime, str]:
-    if (is_day := _DAY.fullmatch(text)) or _INSTANT.fullmatch(text):
-        with suppress(ConfigError, OverflowError):
-            at = given_time(text, option, now)
-            at = datetime.combine(at.date(), time(), UTC) if is_day else at
-            if at + _ONE_DAY:  # the last day of the calendar has no end
-                return at, str(at.date()) if is_day else instant(at)
-    raise ConfigError(f"{option} is {text!r}; give {_FORMS}")
+def _begin(text: str, option: str, now: datetime) -> tuple[datetime, str]:
+    at, is_day = given_time(text, option, now), _DAY.fullmatch(text)
+    at = datetime.combine(at.date(), time(), UTC) if is_day else at
+    if at > datetime.max.replace(tzinfo=UTC) - _ONE_DAY:
+        raise ConfigError(f"{option} is {text!r}; give an earlier time: this day is the calendar's last")
+    return at, str(at.date()) if is_day else instant(at)
 
 
 def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
