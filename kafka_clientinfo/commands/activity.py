@@ -129,6 +129,7 @@ def _as_text(scope: Scope, question: Question, table: Table, limit: int) -> tupl
     if question.top == "errors":
         figures = (*figures, "most_frequent_error")
     keys = BY[question.by]
+    table = replace(table, whole=table.whole | ({"principal"} if question.by == "principal" else set()))
     shown = [table.columns.index(name) for name in (*keys, *figures) if name in table.columns]
     columns = tuple("opened" if table.columns[c] == "connections_opened" else table.columns[c] for c in shown)
     rows = [tuple(round(row[c], 1) if isinstance(row[c], float) else row[c] for c in shown) for row in table.rows]

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from ..config.toml_files import shown
 from ..errors import ClientInfoError
 from ..printable import safe
-from ..questions.presenter import counted, identity
+from ..questions.presenter import ANONYMOUS, counted, identity
 from ..questions.trust import limits_of_logs
 from . import text_tables
 
@@ -67,7 +67,7 @@ class Table:
         columns: names, which are keys in JSON and the header in CSV.
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
-        whole: titles of columns that text never shortens, besides times and those of `text_tables`.
+        whole: titles of columns that text never shortens or leaves out, besides times and those of `text_tables`.
     """
 
     title: str
@@ -325,7 +325,19 @@ def folded(text: str, hanging: str = "  ") -> str:
     return text_tables.fold(text, text_tables.terminal_width(), hanging)
 
 
+def _without_anonymous(table: Table) -> Table:
+    """Return the table without its principals if no row has one that logged in, unless they are what was asked for."""
+    if "principal" not in table.columns or "principal" in table.whole:
+        return table
+    place = table.columns.index("principal")
+    if {row[place] for row in table.rows} - {"-"} != {ANONYMOUS}:
+        return table
+    columns, *rows = ((*row[:place], *row[place + 1 :]) for row in (table.columns, *table.rows))
+    return replace(table, columns=columns, rows=rows)
+
+
 def _grid(table: Table) -> text_tables.Grid:
+    table = _without_anonymous(table)
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     header = [name.replace("_", " ") for name in table.columns]
     times = {title for c, title in enumerate(header) if any(isinstance(row[c], datetime) for row in table.rows)}

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 
@@ -49,7 +50,7 @@ def execute(context: Context) -> None:
         if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyspark"):
             raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None
         raise
-    show(context.arguments, [answer], notes_on(state, context.warehouse))
+    show(context.arguments, [replace(answer, whole=frozenset({"principal"}))], notes_on(state, context.warehouse))
 
 
 def read_only(query: str) -> str:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 from argparse import ArgumentParser
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -155,6 +156,21 @@ def test_values_are_shown_as_people_read_them() -> None:
 def test_text_has_a_sign_for_what_is_missing(column: str, value: Any, shown: str) -> None:
     assert as_text([table((value, 1), columns=(column, "b"))]).splitlines()[1] == f"{shown:{len(column)}}  1"
     assert json.loads(as_json([table((value,), columns=(column,))])) == [{column: value}]
+
+
+@pytest.mark.parametrize(
+    ("principals", "whole", "is_shown"),
+    [
+        (["User:ANONYMOUS", "-"], [], False), (["User:ANONYMOUS", "User:a"], [], True), (["User:ANONYMOUS", None], [], True),
+        ([None], [], True), (["User:ANONYMOUS"], ["principal"], True), ([], [], True),
+    ],
+)  # fmt: skip
+def test_text_has_principals_if_one_of_them_logged_in(
+    principals: list[str | None], whole: list[str], is_shown: bool
+) -> None:
+    found = replace(table(*((one, 1) for one in principals), columns=("principal", "b")), whole=frozenset(whole))
+    assert ("principal" in as_text([found])) == is_shown
+    assert "principal" in as_csv([found])
 
 
 @pytest.mark.parametrize(
