@@ -33,7 +33,7 @@ from ..tables.spec import CLIENT
 from .context import SOMETHING_FOUND, Context, add_warehouse
 from .message_text import Facts, MessageTemplate
 from .messages import TOKEN, Webhook, messages, send
-from .output import Table, add_formats, folded, limit_of, show
+from .output import Table, add_formats, folded, is_text, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
 
@@ -111,7 +111,9 @@ def execute(context: Context) -> int:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
         if arguments.by == "owner":
             done = ownership.idle_rules()
-            by = owners_table(impacts, arguments.target, limit_of(arguments), info_clusters(scope))
+            by = owners_table(
+                impacts, arguments.target, limit_of(arguments), info_clusters(scope), not is_text(arguments)
+            )
             if arguments.messages is not None or webhook is not None:
                 made = messages(impacts, _facts(result, scope, lost), template)
                 done += send(made, arguments.messages, webhook)

@@ -163,6 +163,14 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
     assert [row["owner"] for row in rows] == ["most", "warned", "unjudged", None, "A", "b", "z"]
 
 
+def test_text_counts_owners_that_have_nothing_to_do() -> None:
+    impacts = {Owner("fine"): OwnerImpact(), Owner("refused"): OwnerImpact(refused_already=1), None: OwnerImpact()}
+    table = owners_table(impacts, TARGET, 0, with_idle=False)
+    assert [row["owner"] for row in table.dicts()] == ["refused"]
+    assert table.title.endswith(" (2 rows with nothing to do left out)")
+    assert len(owners_table(impacts, TARGET, 0).rows) == 3
+
+
 def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
     given = (("refused", 1, 3, 5), ("refused", 2, 2, 4), ("deprecated", 9, 0, 9), ("undecided", 9, 0, 9))
     uses = [dict(zip(("verdict", "requests", "first_seen", "last_seen"), use, strict=True)) for use in given]
