@@ -198,7 +198,7 @@ class _Scan:
             for part in self._reading.flush():
                 self._tables.add(part)
             begun = time.monotonic()
-            if any(file["requests"] for file in self._reading.reports):
+            if self._has_requests:
                 self.answer()
             ended = time.monotonic()
             every = self._arguments.every or (_SECONDS_ON_TERMINAL if self._fills_terminal else _SECONDS_ELSEWHERE)
@@ -224,11 +224,12 @@ class _Scan:
         if self._fills_terminal and self._arguments.limit is None:
             parts = 5 + (self._arguments.activity is not None)
             limit = max(3, (shutil.get_terminal_size().lines - _LINES_WITHOUT_ROWS) // parts)
-        target = self._arguments.asked_release
-        verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
-        if verdict is not None:
-            upgrade.add_groups(verdict, Scope(self._tables))
-        self._refused = refusals(Scope(self._tables)) if verdict is None else verdict.refusals
+        scope, target = Scope(self._tables), self._arguments.asked_release
+        verdict: Impact | None = None
+        self._refused = refusals(scope)
+        if target is not None and (self._has_requests or self._refused.kinds):
+            verdict = impact(scope, target, limit=limit)
+            upgrade.add_groups(verdict, scope)
         _, *answers = of_log = self._of_log(limit)
         if self._shows:
             self._context.end_progress()
@@ -241,7 +242,11 @@ class _Scan:
         show(self._arguments, tables, document=document, text=lambda: self._text(answers, verdict))
         if self._refused.kinds or (verdict is not None and verdict.breaks):
             return SOMETHING_FOUND
-        return int(self._reading.is_incomplete or not any(report["requests"] for report in self._reading.reports))
+        return int(self._reading.is_incomplete or not self._has_requests)
+
+    @property
+    def _has_requests(self) -> bool:
+        return any(report["requests"] for report in self._reading.reports)
 
     def _of_log(self, limit: int) -> list[Table]:
         reports = self._reading.reports
@@ -278,11 +283,7 @@ class _Scan:
         return [table]
 
     def _text(self, answers: list[Table], verdict: Impact | None) -> str:
-        if (
-            verdict is None
-            and not self._refused.kinds
-            and not any(report["requests"] for report in self._reading.reports)
-        ):
+        if verdict is None and not self._refused.kinds and not self._has_requests:
             return (_CLEAR if self._fills_terminal else "") + f"{self._headline()}\n\n{folded(NO_REQUESTS)}"
         in_blocks = not self._fills_terminal  # the rows that fit on a full terminal are counted as lines
         notes = list(self._notes_on_activity)

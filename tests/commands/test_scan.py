@@ -83,10 +83,11 @@ def test_it_says_which_part_of_a_log_is_missing(name: str, tmp_path: Path, ask: 
     assert (says in text, bool(missing)) == (True, bool(says))
 
 
-def test_a_log_without_requests_is_told_and_not_called_fine(tmp_path: Path, ask: Any) -> None:
+@pytest.mark.parametrize("options", [(), ("--upgrade", "4.0.1")])
+def test_a_log_without_requests_is_told_and_not_called_fine(tmp_path: Path, ask: Any, options: tuple[str, ...]) -> None:
     log = tmp_path / "kafka-request.log"
     log.write_bytes(b"[2026-11-21 02:44:58,359] INFO [Controller id=1] Nothing (kafka.controller.KafkaController)\n")
-    answer = ask("scan", log)
+    answer = ask("scan", log, *options)
     *lines, _, last = answer.out.rstrip().splitlines()
     text = "No completed request was found, so that no client can be judged. Is it a kafka-request.log"
     assert (answer.code, last.startswith(text), "" in lines) == (1, True, False)
