@@ -302,7 +302,7 @@ def _program(
         _of_same_id("Consumer groups", possible_groups),
         _of_same_id("Consumer groups", other_groups, "at other times or from other hosts"),
         f"- **Seen:** {counted(requests, 'request')} that Kafka {facts.target} would not accept, the last one at {last:%Y-%m-%d %H:%M}"
-        + on_some(some, f". Not all connections under this name send them: {requested(some)} is sent on "),
+        + on_some(some, ". Perhaps only one of several programs with this name sends them: they came on "),
     ]
     if is_done:
         at = f"{is_done:%Y-%m-%d %H:%M}"
