@@ -182,13 +182,14 @@ def advice(use: Mapping[str, Any], target: str) -> str:
 
 
 def to_do(use: Mapping[str, Any], target: str) -> str:
-    """Return `advice`; if it names no release or setting for a request that is too old, end with what to do first."""
+    """Return `advice`; if it names no release or setting for a request that is too old, also what to do first."""
     text = advice(use, target)
     if use["verdict"] != REFUSED or use["reason"] not in TOO_OLD or advised(use)["library"] is not None:
         return text
     is_named = use["client_software_name"] != UNKNOWN or is_known_by_behaviour(use)
     newer = "upgrade its library, or raise the setting that pins it to old versions"
-    return ": ".join(filter(None, (text, newer if is_named else "find out which library it uses")))
+    # What to do comes first, if a long list of libraries follows that may be cut.
+    return ": ".join(filter(None, (text, newer) if is_named else ("find out which library it uses", text)))
 
 
 def _advice(use: Mapping[str, Any], target: str) -> str:

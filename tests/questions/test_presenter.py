@@ -204,7 +204,7 @@ def test_every_measured_library_has_a_way() -> None:
         (by_id("app"), "find out which library it uses"),
         (
             by_id("app", candidate_software=[RDKAFKA]),
-            "that a setting pins to old versions: find out which library it uses",
+            "find out which library it uses: fits librdkafka 1.0.0, or another library that a setting pins to old versions",
         ),
         (by_id("app", reason="api_absent"), ""),
         (by_id("app", verdict="deprecated"), ""),
