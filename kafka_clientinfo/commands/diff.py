@@ -80,11 +80,8 @@ def execute(context: Context) -> int:
     shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
     if not any(table.rows for table in changes):
-        so_far = (
-            ""
-            if all(covered) and logged[0] == logged[1]
-            else ", as far as the logs show: they do not hold every request of both"
-        )
+        is_certain = all(covered) and logged[0] == logged[1]
+        so_far = "" if is_certain else ", as far as the logs show: they do not hold every request of both"
         notes.insert(0, f"Nothing changed from {first.name} to {second.name}{so_far}.")
     show(arguments, shown, notes, document)
     return SOMETHING_FOUND if _is_worse(changes) else 0
@@ -124,9 +121,8 @@ def _check_spans(scope: Scope, spans: Iterable[Span]) -> list[str]:
 
 
 def _clusters(scope: Scope, span: Span) -> set[str]:
-    return {
-        cluster for (cluster,) in _in(span, of_cluster(scope)).query("SELECT DISTINCT cluster FROM {connections} AS c")
-    }
+    rows = _in(span, of_cluster(scope)).query("SELECT DISTINCT cluster FROM {connections} AS c")
+    return {cluster for (cluster,) in rows}
 
 
 def _not_compared(first: Span, second: Span, before: set[str], after: set[str]) -> list[str]:
@@ -257,9 +253,7 @@ def _changes(
         _client_table("gone", not_seen, ("software",), gone),
         _client_table("changed_software", "Clients with other software", ("before", "after"), changed),
         _client_table("newly_unknown", "Clients with newly unknown software", ("before", "reasons"), unknown),
-        _client_table(
-            "newly_breaking", breaks, ("software", "api_name", "api_version", "reason"), breaking
-        ),
+        _client_table("newly_breaking", breaks, ("software", "api_name", "api_version", "reason"), breaking),
         _newly_refused(_refused(before), _refused(after)),
         _more_violations(_violations(before), _violations(after)),
     ]  # fmt: skip
@@ -276,9 +270,8 @@ def _newly_refused(before: ByKey, after: ByKey) -> Table:
     columns = (*_WHO, "api_name", "api_version", "host", "is_known", "requests", "first_seen", "last_seen")
     rows = [tuple(row[name] for name in columns) for _, row in _without(after, before)]
     rows.sort(key=lambda row: (-row[-3], list(map(str, row))))
-    return Table(
-        "Refused requests of which the earlier day has none in any server.log", columns, rows, name="newly_refused"
-    )
+    title = "Refused requests of which the earlier day has none in any server.log"
+    return Table(title, columns, rows, name="newly_refused")
 
 
 def _more_violations(before: ByKey, after: ByKey) -> Table:

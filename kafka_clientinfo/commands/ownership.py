@@ -237,14 +237,12 @@ def seen_endpoints(scope: Scope) -> list[dict[str, Any]]:
 def owners_table(
     impacts: Mapping[Owner | None, OwnerImpact],
     target: str,
-    limit: int,
     info_clusters: Collection[str] = (),
     with_idle: bool = True,
 ) -> Table:
     """Return clients by owner and verdict; the owner with the most clients that break comes first.
 
     Owners of nothing but clients that are fine are rows only if `with_idle`; else the title has their number.
-
     In `info_clusters` clients that are fine are not logged, so that there is no number of them in place of 0.
     """
     columns = ("owner", "contact", *WORST_FIRST, "refused_requests", "first_seen", "last_seen", "refused_already")
@@ -257,12 +255,9 @@ def owners_table(
         seen = _span(breaking, "first_seen", "last_seen")
         lines.append((*named(owner), *clients, _sum(breaking, "requests"), *seen, impact.refused_already))
     busy = [line for line in lines if with_idle or line[-1] or any(line[2 : 2 + FINE])]
-    idle = len(lines) - len(busy)
-    title = f"Clients by owner, Kafka {target}" + (
-        f" ({counted(idle, 'row')} with nothing to do left out)" if idle else ""
-    )
-    lines = sorted(busy, key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
-    return Table(title, columns, lines).first(limit)
+    busy.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
+    idle = f" ({counted(len(lines) - len(busy), 'row')} with nothing to do left out)" if len(lines) > len(busy) else ""
+    return Table(f"Clients by owner, Kafka {target}{idle}", columns, busy)
 
 
 def owners_of_uses(impacts: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[Any, ...], list[str]]:

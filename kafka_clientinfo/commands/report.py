@@ -50,7 +50,7 @@ def execute(context: Context) -> None:
     by_owner: Sequence[Sequence[Any]] = ()
     if owners.rules:
         impacts = ownership.impact(str(verdict.target), verdict.refused_senders)
-        by_owner = owners_table(impacts, target, 0, info_clusters(scope), with_idle=False).rows
+        by_owner = owners_table(impacts, target, info_clusters(scope), with_idle=False).rows
     owner_names = {
         client: [f"{owner.name} ({owner.contact})" if owner.contact else owner.name for owner in its_owners]
         for client, its_owners in owners_by_client.items()

@@ -111,9 +111,8 @@ def execute(context: Context) -> int:
             row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
         if arguments.by == "owner":
             done = ownership.idle_rules()
-            by = owners_table(
-                impacts, arguments.target, limit_of(arguments), info_clusters(scope), not is_text(arguments)
-            )
+            by = owners_table(impacts, arguments.target, info_clusters(scope), with_idle=not is_text(arguments))
+            by = by.first(limit_of(arguments))
             if arguments.messages is not None or webhook is not None:
                 made = messages(impacts, _facts(result, scope, lost), template)
                 done += send(made, arguments.messages, webhook)

@@ -29,10 +29,8 @@ def columns(_: Settings) -> Columns:
     does not count if correlation ids before it are missing: a sampled or filtered log lacks what came first.
     """
     # With SASL, a log that begins later, or holds some requests only, shows any request of a connection as its first.
-    after_sasl = (F.col("start") == "hidden_by_sasl") & (
-        is_api_versions("first.api_key") | (is_watched() & is_covered())
-    )
-    begins = (F.col("start") == "observed") | after_sasl
+    is_first = is_api_versions("first.api_key") | (is_watched() & is_covered())
+    begins = (F.col("start") == "observed") | ((F.col("start") == "hidden_by_sasl") & is_first)
     work = F.filter("early_requests", lambda one: one["is_work"])
     first = F.get(work, F.lit(0))
     second = F.get(F.filter(work, lambda one: _text(one) != _text(first)), F.lit(0))

@@ -159,22 +159,22 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
         name and Owner(name): OwnerImpact(dict(zip(WORST_FIRST, (*numbers, 9), strict=True)))
         for name, numbers in counts.items()
     }
-    rows = owners_table(impacts, TARGET, 0).dicts()
+    rows = owners_table(impacts, TARGET).dicts()
     assert [row["owner"] for row in rows] == ["most", "warned", "unjudged", None, "A", "b", "z"]
 
 
 def test_text_counts_owners_that_have_nothing_to_do() -> None:
     impacts = {Owner("fine"): OwnerImpact(), Owner("refused"): OwnerImpact(refused_already=1), None: OwnerImpact()}
-    table = owners_table(impacts, TARGET, 0, with_idle=False)
+    table = owners_table(impacts, TARGET, with_idle=False)
     assert [row["owner"] for row in table.dicts()] == ["refused"]
     assert table.title.endswith(" (2 rows with nothing to do left out)")
-    assert len(owners_table(impacts, TARGET, 0).rows) == 3
+    assert len(owners_table(impacts, TARGET).rows) == 3
 
 
 def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
     given = (("refused", 1, 3, 5), ("refused", 2, 2, 4), ("deprecated", 9, 0, 9), ("undecided", 9, 0, 9))
     uses = [dict(zip(("verdict", "requests", "first_seen", "last_seen"), use, strict=True)) for use in given]
-    (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET, 0).dicts()
+    (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET).dicts()
     assert (row["refused_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
 
 
@@ -185,7 +185,7 @@ def test_clients_that_are_fine_have_no_number_where_they_are_not_logged() -> Non
         Owner("b"): OwnerImpact(fine, hosts={("info", "h")}),
         Owner("c"): OwnerImpact(hosts={("info", "h"), ("debug", "h")}),
     }
-    assert [row["accepted"] for row in owners_table(impacts, TARGET, 0, {"info"}).dicts()] == [None, 1, 0]
+    assert [row["accepted"] for row in owners_table(impacts, TARGET, {"info"}).dicts()] == [None, 1, 0]
 
 
 def test_nobody_comes_first_and_then_owners_by_connections_and_name() -> None:
