@@ -152,7 +152,8 @@ def _title(owner: Owner | None, impact: OwnerImpact, facts: Facts) -> str:
         return f"Kafka {target}: no client {of_owner} would stop working"
     programs = len(_by_program(impact.uses, facts.programs)) if breaking > 1 else breaking
     of_programs = f" (client ids of {counted(programs, 'program')})" if programs < breaking else ""
-    return f"Kafka {target}: {breaking:,} of {counted(total, 'client')} {of_owner} would stop working{of_programs}"
+    some = f"{breaking:,} of " if breaking < total else ""  # at INFO, clients that are fine are not logged
+    return f"Kafka {target}: {some}{counted(total, 'client')} {of_owner} would stop working{of_programs}"
 
 
 def _by_program(uses: Sequence[dict[str, Any]], names: Programs) -> dict[tuple[Any, ...], list[list[dict[str, Any]]]]:
