@@ -176,7 +176,7 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
 
 def as_text(result: Impact, by: Table | None = None) -> str:
     """Return the verdict as text for a terminal; a table by owner or topic replaces the lists of uses."""
-    parts = [folded(releases_of_brokers(result.brokers))] if result.brokers else []
+    parts = [folded(releases_of_brokers(result.brokers, result.doubts.is_only_info))] if result.brokers else []
     parts += already_refused(result.refused_already, result.doubts.fine_beside_refused)
     if result.target is not None:
         parts.append(folded(headline(result.target, result.clients, result.doubts)))

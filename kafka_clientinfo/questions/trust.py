@@ -16,6 +16,7 @@ from .filters import Filters, Scope
 from .presenter import counted
 from .queries import grouped
 
+FIRST_AT_INFO = "3.9.1"  # the first release of brokers that logs requests of deprecated versions, at INFO
 _NAMED = 50
 _NAMES = 3
 _LONGEST = 60
@@ -186,8 +187,8 @@ def brokers_without_logs(scope: Scope) -> str | None:
     return names_of(missing) or None
 
 
-def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
-    texts = []
+def releases_of_brokers(brokers: Sequence[Mapping[str, Any]], is_only_info: bool = False) -> str:
+    texts, unknown = [], f"{FIRST_AT_INFO} or later, as they log at INFO" if is_only_info else "unknown"
     for (cluster,), its in grouped(map(dict, brokers), ("cluster",)).items():
         by_release = sorted(
             grouped(its, ("release",)).items(), key=lambda group: (group[0] == (None,), -len(group[1]), group[0])
@@ -195,10 +196,10 @@ def releases_of_brokers(brokers: Sequence[Mapping[str, Any]]) -> str:
         (((most,), _), *others) = by_release
         known = [f"{release}." for (release,), _ in by_release if release is not None and " to " not in release]
         mixed = any(not one.startswith(other) and not other.startswith(one) for one, other in combinations(known, 2))
-        words = [f"{'mixed: ' if mixed else ''}{safe(most or 'unknown')}"]
+        words = [f"{'mixed: ' if mixed else ''}{safe(most or unknown)}"]
         for (release,), rows in others:
             names = few([safe(row["broker"], _LONGEST) for row in rows], _NAMES)
-            words.append(f"{names} {'is' if len(rows) == 1 else 'are'} {safe(release or 'unknown')}")
+            words.append(f"{names} {'is' if len(rows) == 1 else 'are'} {safe(release or unknown)}")
         texts.append(f"Release of the brokers of {safe(cluster, _LONGEST)}: {'; '.join(words)}.")
     rest = f" And {len(texts) - _NAMED:,} more clusters: the view broker_releases." if len(texts) > _NAMED else ""
     return " ".join(texts[:_NAMED]) + rest

@@ -33,7 +33,7 @@ from ..questions.presenter import (
 from ..questions.probable import without_a_name
 from ..questions.queries import grouped
 from ..questions.topics import coverage
-from ..questions.trust import missing_hours, unseen_starts
+from ..questions.trust import FIRST_AT_INFO, missing_hours, unseen_starts
 from ..releases.broker_releases import ACCEPTED, REFUSED, UNDECIDED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
@@ -298,15 +298,14 @@ def _who_breaks(verdict: Impact, inventory: Inventory, owners: OwnersOfClients) 
 
 
 def _if_library_is_unknown(target: str) -> str:
-    ways = (f"{name} {least}" for name, least, _, _ in ways_of_libraries(target))
-    return (
-        f"If a client's library is not known, these releases or later ones work with Kafka {target}: {', '.join(ways)}."
-    )
+    ways = ", ".join(f"{name} {least}" for name, least, _, _ in ways_of_libraries(target))
+    return f"If a client's library is not known, these releases or later ones work with Kafka {target}: {ways}."
 
 
 def _first_release(verdict: Impact) -> tuple[int, ...]:
     """Return the numbers of the oldest release of today's brokers, or of the target if that is older; () if none is known."""
     todays = [version_numbers(row["release"].partition(" to ")[0]) for row in verdict.brokers if row["release"]]
+    todays = todays or ([version_numbers(FIRST_AT_INFO)] if verdict.doubts.is_only_info else [])
     return min([*todays, version_numbers(str(verdict.target))]) if todays else ()
 
 

@@ -305,6 +305,8 @@ def test_the_releases_of_brokers_are_one_sentence_a_cluster(releases: dict[str, 
     assert releases_of_brokers(rows) == text
     many = releases_of_brokers([{"cluster": f"c{n:02}", "broker": "b", "release": "3.9"} for n in range(52)])
     assert many.count("Release of") == 50
+    at_info = releases_of_brokers([{"cluster": "c", "broker": "b", "release": None}], is_only_info=True)
+    assert at_info == "Release of the brokers of c: 3.9.1 or later, as they log at INFO."
     assert many.endswith(" And 2 more clusters: the view broker_releases.")
 
 
