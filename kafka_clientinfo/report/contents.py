@@ -93,11 +93,12 @@ class _Contents:
         self.inventory = Inventory(scope, self.target, limits, self.buckets, owners, verdict.refusals)
         self.tables: dict[str, Table] = {}
         self.limits = limits
-        breaking = verdict.clients[REFUSED]
+        breaking, total = verdict.clients[REFUSED], sum(verdict.clients.values())
+        total += verdict.doubts.clients_refused_already
         self.words = {
             "target": self.target,
-            "breaking": f"{breaking:,}" if breaking else "None",
-            "clients": counted(sum(verdict.clients.values()) + verdict.doubts.clients_refused_already, "client"),
+            "some": "None of " if not breaking else f"{breaking:,} of " if breaking < total else "",
+            "clients": counted(total, "client"),
             "connections": f"{self.connections:,}",
             "observed": "all" if observed == self.connections else f"{observed:,}",
             "brokers": counted(self.brokers, "broker") + (f" of {clusters:,} clusters" if clusters > 1 else ""),
