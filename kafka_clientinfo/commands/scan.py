@@ -225,10 +225,9 @@ class _Scan:
             parts = 5 + (self._arguments.activity is not None)
             limit = max(3, (shutil.get_terminal_size().lines - _LINES_WITHOUT_ROWS) // parts)
         scope, target = Scope(self._tables), self._arguments.asked_release
-        verdict: Impact | None = None
         self._refused = refusals(scope)
-        if target is not None and (self._has_requests or self._refused.kinds):
-            verdict = impact(scope, target, limit=limit)
+        verdict = impact(scope, target, limit=limit) if target and (self._has_requests or self._refused.kinds) else None
+        if verdict is not None:
             upgrade.add_groups(verdict, scope)
         _, *answers = of_log = self._of_log(limit)
         if self._shows:
