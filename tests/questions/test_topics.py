@@ -77,6 +77,13 @@ def test_a_topics_figures_are_those_of_its_clients(small: Scope) -> None:
     ]  # fmt: skip
 
 
+def test_the_brokers_own_topics_come_last(scope: Scope) -> None:
+    rows = scope.query(topics.ALL).dicts()
+    internal = [row["topic"].startswith("__") for row in rows if not (row["produced_bytes"] or row["fetched_bytes"])]
+    assert set(internal) == {True, False}
+    assert internal == sorted(internal)
+
+
 def test_the_clients_of_a_topic_stand_by_operation_most_bytes_first(small: Scope) -> None:
     found = small.query(*topics.clients_of(small, "t")).dicts()
     columns = (
