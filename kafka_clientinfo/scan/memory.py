@@ -69,8 +69,8 @@ class MemoryTables:
     def derive(self, wanted: Iterable[str] | None = None) -> None:
         """Create the derived tables of the requests that were added.
 
-        `wanted` are the names of the tables and views to make, besides what they need; None for all. A view is made when a
-        query names it: DuckDB plans each that is made.
+        `wanted` are the names of the tables and views to make, besides what they need; None for all. A view is computed when
+        a query first names it, and kept: planning it again for each query takes longer than its rows.
         """
         session: Any = self._session  # its relations are `dataframe.DataFrame`
         with running_on(DUCKDB):
@@ -82,7 +82,7 @@ class MemoryTables:
     def named(self, name: str) -> str:
         if is_view(name) and name not in self._views:
             query = definition(name, DUCKDB_SQL, ViewSettings.of(self._settings), self.named)
-            self._database.execute(f"CREATE OR REPLACE TEMP VIEW {quoted_name(name)} AS {query}")
+            self._database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {query}")
             self._views.add(name)
         return quoted_name(name)
 
