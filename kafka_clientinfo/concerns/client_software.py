@@ -286,7 +286,7 @@ def _contradicting_name(stated_name: Column, stated_version: Column) -> Column:
     own = F.split(F.try_element_at(masks, library), " ").cast("array<bigint>")
     may_be = F.lit(False)
     for number in range(number_of_words()):
-        may_be = may_be | (F.col(f"possible_{number}").bitwiseAND(F.get(own, F.lit(number))) != 0)
+        may_be = may_be | (F.get("possible_senders", F.lit(number)).bitwiseAND(F.get(own, F.lit(number))) != 0)
     return F.when(F.try_element_at(known, stated).isNotNull() & ~may_be, _only_library()["software_name"])
 
 

@@ -5,7 +5,7 @@ Each request, and the way in which a connection begins, rules out releases that 
 anybody may choose, as client ids, are no evidence.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import or_
 from typing import TypeVar
@@ -85,7 +85,7 @@ def _senders() -> list[Column]:
 def columns(_: Settings) -> Columns:
     """Return the libraries with releases that behave so, and the releases that may have, in words of bits.
 
-    `possible_…` holds the releases that versions alone do not rule out: how connections begin and go on was seen in a few
+    `possible_senders` holds the releases that versions alone do not rule out: how connections begin and go on was seen in a few
     programs, and others of the same release may do otherwise. So that tells libraries apart, and not their releases:
     fitting_software has an entry for each library that fits in all, with the first and the last possible release.
     """
@@ -100,22 +100,29 @@ def columns(_: Settings) -> Columns:
     possible = _words(versions)
     return {
         "fitting_software": _libraries(_words(how, first, second), possible),
-        **{f"possible_{number}": word for number, word in enumerate(possible)},
+        "possible_senders": possible,
         "is_telling": (F.col("asks_more") | F.col("second_work").isNotNull()) & generation.isin(*GENERATIONS),
     }
 
 
-def _words(*found: Column) -> list[Column]:
-    """Return the senders that all texts of words hold, word by word; null stands for all releases."""
+def _words(*found: Column) -> Column:
+    """Return the senders that all texts of words hold, as a list of words; null stands for all releases."""
     everybody = F.lit(_text(_ALL for _ in range(number_of_words())))
     lists = [F.split(F.coalesce(text, everybody), " ").cast("array<bigint>") for text in found]
-    return [
-        reduce(lambda one, other: one.bitwiseAND(F.get(other, F.lit(number))), lists, F.col(f"senders_{number}"))
-        for number in range(number_of_words())
-    ]
+
+    def in_all(given: Column) -> Column:
+        def word(number: int) -> Column:
+            own = (F.get(given[f"text_{place}"], F.lit(number)) for place in range(len(lists)))
+            return reduce(lambda one, other: one.bitwiseAND(other), own, F.col(f"senders_{number}"))
+
+        return F.array(*map(word, range(number_of_words())))
+
+    # A list of one struct, so that each text, which is long, is written and split once for all words.
+    texts = F.struct(*(words.alias(f"text_{place}") for place, words in enumerate(lists)))
+    return F.get(F.transform(F.array(texts), in_all), F.lit(0))
 
 
-def _libraries(words: Sequence[Column], possible: Sequence[Column]) -> Column:
+def _libraries(words: Column, possible: Column) -> Column:
     """Return the libraries of releases, given as bits, each with the first and the last possible one, given in the same way.
 
     The signatures of a library follow each other, so the first and the last bit that it has stand for these releases. A
@@ -144,7 +151,7 @@ def _libraries(words: Sequence[Column], possible: Sequence[Column]) -> Column:
         return F.transform(fit, lambda library: entry(given["possible"], library))
 
     # A list of one struct, so that the words are computed once for all libraries.
-    both = F.struct(F.array(*words).alias("fit"), F.array(*possible).alias("possible"))
+    both = F.struct(words.alias("fit"), possible.alias("possible"))
     return F.get(F.transform(F.array(both), entries), F.lit(0))
 
 

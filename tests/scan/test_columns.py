@@ -46,7 +46,7 @@ READ_LATER = {
         instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last last_api_versions_error
         last_refused outlasts own_instance_id refused_names repeats software_after telemetry_in_header
         asked_versions asks_after_2_0 asks_more early_requests first_work handshake second_work fitting_software
-        is_telling lowest_id possible_0 possible_1 possible_2 senders_0 senders_1 senders_2
+        is_telling lowest_id possible_senders senders_0 senders_1 senders_2
     """,
     "persistent_errors": """
         api_name broker cluster codes connection_id first_at last_at opened_at opened_seq percent requests rule
