@@ -158,16 +158,35 @@ class LocalTables:
 
     def _named(self, name: str) -> str:
         if name not in self._views:
-            if self._is_view(name):
-                rows = definition(name, DUCKDB, self._view_settings, partial(ended_runs_only, relation=self._named))
-            else:
-                rows = self._rows_of(table_spec(name), str(self.folder))
+            is_view, folder = self._is_view(name), str(self.folder)
+            rows = self._written_out(name) if is_view else self._rows_of(table_spec(name), folder)
             try:
                 self._duckdb.execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
             except duckdb.Error as error:
                 raise _unreadable(self.folder / name, error) from None
             self._views.add(name)
         return f"{_SCHEMA}.{name}"
+
+    def _written_out(self, name: str) -> str:
+        """Return the query of a view with the views that it reads as its common table expressions.
+
+        DuckDB plans views of views anew wherever one is named, and once more when each is created; these it plans once.
+        """
+        inner: dict[str, str] = {}
+
+        def relation(other: str) -> str:
+            if not self._is_view(other):
+                return self._named(other)
+            if other not in inner:
+                inner[other] = query(other)
+            return quoted_name(f"view {other}")
+
+        def query(of: str) -> str:
+            return definition(of, DUCKDB, self._view_settings, partial(ended_runs_only, relation=relation))
+
+        rows = query(name)
+        read = ", ".join(f"{quoted_name(f'view {other}')} AS (\n{text}\n)" for other, text in inner.items())
+        return f"WITH {read} FROM (\n{rows}\n) AS {name}" if inner else rows
 
     def _rows_of(self, spec: TableSpec, base: str) -> str:
         nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
