@@ -143,9 +143,9 @@ def known_versions() -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def releases() -> dict[str, Release]:
-    texts = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
-    unsorted = [_release(json.loads(text)) for _, text in texts]
-    return {release.name: release for release in sorted(unsorted, key=lambda release: release_numbers(release.name))}
+    """Return the measured releases by name, the oldest first, as in their file."""
+    text = (resources.schemas() / "broker_api_ranges" / "releases.json").read_text("utf-8")
+    return {one["release"]: _release(one) for one in json.loads(text)}
 
 
 def _release(data: Mapping[str, Any]) -> Release:

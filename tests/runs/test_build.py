@@ -25,7 +25,7 @@ FILES = {"a": {"requests": 900, "ingested_at": at(2)}, "b": {"requests": 70, "in
 
 
 CHANGED = (
-    "connections/judged.py concerns/usage/rules.py releases/broker_releases.py schemas/broker_api_ranges/4.0.1.json"
+    "connections/judged.py concerns/usage/rules.py releases/broker_releases.py schemas/broker_api_ranges/releases.json"
 )
 
 

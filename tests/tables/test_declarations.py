@@ -88,11 +88,16 @@ def test_every_rule_says_what_it_asks_and_what_to_do() -> None:
         assert rule.get("kip", "KIP-").startswith("KIP-"), name
 
 
-@pytest.mark.parametrize("path", sorted((SCHEMAS / "broker_api_ranges").glob("*.json")), ids=lambda path: path.name)
-def test_a_release_has_a_range_of_each_api(path: Path) -> None:
-    data = json.loads(path.read_text("utf-8"))
-    assert f"{data['release']}.json" == path.name
-    assert re.fullmatch(r"\d+(\.\d+)*", data["release"])
+RELEASES = json.loads((SCHEMAS / "broker_api_ranges" / "releases.json").read_text("utf-8"))
+
+
+def test_each_release_stands_once_the_oldest_first() -> None:
+    names = [data["release"] for data in RELEASES]
+    assert names == sorted(set(names), key=release_numbers)
+
+
+@pytest.mark.parametrize("data", RELEASES, ids=lambda data: data["release"])
+def test_a_release_has_a_range_of_each_api(data: dict[str, Any]) -> None:
     assert isinstance(data["tried"], bool)
     assert all(0 <= api["min"] <= api["max"] and api.get("needs") in NEEDS for api in data["apis"])
     assert all(one["min"] <= one["max"] and one["because"] in NEEDS - {None} | {"version"} for one in data["refused"])
