@@ -201,7 +201,8 @@ class LocalTables:
         if not paths:
             return f"SELECT {nothing} WHERE false"
         by_time = [path for _, path in sorted(zip(times, paths, strict=True))]
-        oldest, newest = (self._columns_in(folder / path) for path in (by_time[0], by_time[-1]))
+        newest = self._columns_in(folder / by_time[-1])
+        oldest = newest if len(paths) == 1 else self._columns_in(folder / by_time[0])
         stored = {name: f'"{name}"' for name in layout.columns if name in newest}
         how = "" if newest <= oldest else ", union_by_name = true"
         columns = ", ".join(
