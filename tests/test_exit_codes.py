@@ -1,4 +1,4 @@
-"""Exit codes of the command, each seen from outside: a process with a command that does only what the case is about.
+"""Exit codes of the command, each seen from outside, and what is said of a module that is not installed.
 
 The same with the real commands, which start Spark, is in lab/test_processes.py.
 """
@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from kafka_clientinfo.errors import missing_extra
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
@@ -74,3 +76,21 @@ def test_help_that_a_full_disk_does_not_take_is_a_failure(line: list[str], unbuf
 def test_the_docs_list_them() -> None:
     page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text("utf-8")
     assert {int(code) for code in re.findall(r"^\| (\d+) \| .+ \|$", page, re.MULTILINE)} == {0, 1, 2, 3, 130}
+
+
+SPARK = ("local", "Spark, Delta and pandas, for a machine where no platform does")
+TABLES = ("answers", "what reads tables without Spark")
+BRINGS = {"pyspark": SPARK, "delta.tables": SPARK, "duckdb": TABLES, "deltalake": TABLES}
+BRINGS |= {
+    "shtab": ("answers", "what completes commands in a shell"),
+    "vl_convert": ("report", "what draws the report's plots"),
+}
+
+
+@pytest.mark.parametrize("module", [*BRINGS, "numpy"])
+def test_a_module_that_is_missing_names_the_extra_that_brings_it(module: str) -> None:
+    extra, brings = BRINGS.get(module, (None, None))
+    how = f"pip install '.[{extra}]' (in a clone; with a wheel, 'FILE.whl[{extra}]')"
+    said = extra and f"the Python module {module.partition('.')[0]} is not installed; {how} brings {brings}"
+    assert missing_extra(ModuleNotFoundError(name=module)) == said
+    assert missing_extra(ImportError(name=module)) is missing_extra(ModuleNotFoundError()) is None

@@ -1,9 +1,12 @@
-"""Small expressions that several concerns need."""
+"""Small expressions that several concerns need, and the example of a request, which grep finds in a log of every generation."""
 
+import re
 from typing import Any
 
+import pytest
 from pyspark.sql import functions as F
 
+from kafka_clientinfo.connections.examples import example, source
 from kafka_clientinfo.connections.texts import (
     any_of,
     first_entries,
@@ -14,6 +17,9 @@ from kafka_clientinfo.connections.texts import (
     with_normal_principals,
 )
 from kafka_clientinfo.logs.principals import normal_principal
+from tests.builders import RECORDS
+from tests.engines import collected, on
+from tests.frames import frame, request
 from tests.logs.test_principals import PRINCIPALS
 
 ANY: dict[str, tuple[list[bool | None], bool | None]] = {
@@ -56,3 +62,33 @@ def test_principals_are_cut_as_the_reading_cuts_them(spark: Any) -> None:
     rows = spark.createDataFrame([(one, one) for one in PRINCIPALS], "logged string, principal string")
     found = {row["logged"]: row["principal"] for row in with_normal_principals(rows).collect()}
     assert found == {one: normal_principal(one) for one in PRINCIPALS}
+
+
+TIME = "2026-11-21 03:00:01,000"
+"""One second after START, in the log's zone."""
+
+
+@pytest.fixture(scope="module")
+def patterns(rules_session: Any) -> dict[tuple[str, str], str]:
+    """The expressions for grep, by generation and client id."""
+    rows = [
+        request("c", 1, log_generation=generation, client_id=client_id)
+        for generation in RECORDS
+        for client_id in ("app", "app\nof two lines")
+    ]
+    with on(rules_session):
+        kept = frame(rules_session, "requests", rows).select("log_generation", "client_id", source().alias("kept"))
+        shown = example("kept", "Europe/Berlin").alias("example")
+        found = collected(kept.select("log_generation", "client_id", shown))
+    return {(row["log_generation"], row["client_id"]): row["example"]["grep"] for row in found}
+
+
+@pytest.mark.parametrize("generation", RECORDS)
+def test_it_finds_the_record_and_no_other(generation: str, patterns: dict[tuple[str, str], str]) -> None:
+    """A record of several lines by its first."""
+    build, two_lines = RECORDS[generation], "app\nof two lines"
+    others = [build(at=TIME, correlation_id=11), build(at="2026-11-21 03:00:02,000", correlation_id=1)]
+    lines = [build(at=TIME, correlation_id=1), *others]
+    assert [bool(re.search(patterns[generation, "app"], line.decode())) for line in lines] == [True, False, False]
+    whole = build(at=TIME, correlation_id=1, client_id=two_lines)
+    assert re.search(patterns[generation, two_lines], whole.decode().splitlines()[0])

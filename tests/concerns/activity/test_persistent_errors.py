@@ -1,12 +1,23 @@
-"""Errors that do not go away: on which connections they are found, and what only looks like them."""
+"""Errors that do not go away: on which connections they are found; no rule on activity accuses an ordinary client.
 
+The ordinary ones are those of the corpus of real brokers' logs, which last for a minute or less, but for three. So limits that count in
+a single minute, far below the shipped ones, test more: only a hand-made client breaks these, which asks for versions that no
+broker has until the broker hangs up.
+"""
+
+import tomllib
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo import resources
 from kafka_clientinfo.concerns.activity.rules import RULE_OF
+from kafka_clientinfo.config.policy import ActivityLimits, Policy
 from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.protocol import ErrorCode
+from tests.logs.excerpts import CORPUS
+from tests.scanned import scanned
 
 from .behaviour import Case, case, found, handshake, neighbour, requests, sent
 
@@ -105,3 +116,26 @@ def test_errors_of_two_apis_are_one_finding(judged: dict[str, dict[str, Any]]) -
     assert "16 PRODUCE requests" in row["message"]
     assert row["example"]["logged_at"] == row["first_at"]
     assert (row["last_at"] - row["first_at"]).total_seconds() == 240
+
+
+RULES = set(tomllib.loads((resources.schemas() / "rules" / "activity.toml").read_text("utf-8")))
+RUNS = sorted(path for path in CORPUS.glob("*") if path.is_dir())
+LOW = ActivityLimits(
+    minutes=1, short_connections_per_minute=10, requests_per_minute=60, times_median=3, requests_per_minute_always=200,
+    errors_per_minute=2, errors_percent=60, throttled_percent=1,
+)  # fmt: skip
+HAND_MADE = {"0.11.0.3-plaintext": {("reconnect_storm", "c-unsup")}}
+
+
+def accused(logs: Any, limits: ActivityLimits) -> set[tuple[str, str]]:
+    tables = scanned([logs], Settings(policy=Policy(activity=limits)), "violations")
+    rows = tables.query("SELECT rule, client_id FROM {violations}").rows
+    return {(rule, client_id) for rule, client_id in rows if rule in RULES}
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(not RUNS, reason=f"no logs in {CORPUS}: the corpus is not part of the repository")
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_no_ordinary_client_is_accused(run: Any) -> None:
+    assert accused(run, ActivityLimits()) == set()
+    assert accused(run, LOW) == HAND_MADE.get(run.name, set())
