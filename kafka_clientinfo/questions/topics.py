@@ -55,6 +55,7 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
         state = scope.tables.state()
         least_hours = ViewSettings.stored(None if state is None else state.view_settings).unused_topic_hours
     sentences = []
+    unlogged = brokers_without_logs(scope)
     unread = unreadable_records(of_cluster(scope))
     for row in scope.query(_QUERIES["covered"]).dicts():
         name = safe(row["cluster"], 80)
@@ -79,11 +80,13 @@ def coverage(scope: Scope, least_hours: int | None = None) -> list[str]:
                     f" That is less than {counted(least_hours, 'hour')} (unused_topic_hours), so that no topic can be said to be unused."
                     if row["covered_until"] - row["covered_from"] < timedelta(hours=least_hours)
                     else ""
+                    if row["is_covered_long"] or unlogged is not None
+                    else " They show one client id only, as a log that was filtered by it does, so that no topic can be said to be unused."
                 )
             )
-    if (names := brokers_without_logs(scope)) is not None:
+    if unlogged is not None:
         sentences.append(
-            f"No log of these was read, so that no topic of their clusters can be said to be unused: {names}."
+            f"No log of these was read, so that no topic of their clusters can be said to be unused: {unlogged}."
         )
     return sentences + [one for one in [unresolved(of_cluster(scope))] if one]
 

@@ -42,7 +42,8 @@ known AS (
            CASE WHEN l.are_covered THEN l.covered_until END AS covered_until,
            -- Nothing is said by the silence of a short time.
            coalesce(l.are_covered AND unix_micros(l.covered_until) - unix_micros(l.covered_from)
-                    >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AND m.cluster IS NULL AS is_covered_long,
+                    >= CAST({unused_topic_hours} AS BIGINT) * 3600000000, false) AND m.cluster IS NULL
+                    AND s.cluster IS NOT NULL AS is_covered_long,
            -- A topic may have been created just before its first answer; one that was used before is older.
            CASE WHEN t.topic IS NOT NULL AND coalesce(t.deleted_at < t.last_named_at, true)
                      AND coalesce(u.last_used_at < l.covered_from, true)
@@ -58,6 +59,10 @@ known AS (
     LEFT JOIN used AS u ON u.cluster = n.cluster AND u.topic = n.topic
     LEFT JOIN logs AS l ON l.cluster = n.cluster
     LEFT JOIN (SELECT DISTINCT cluster FROM {brokers_without_logs}) AS m ON m.cluster = n.cluster
+    -- A log of a single client id may have been filtered by it (grep), so that it lacks the others who use a topic.
+    LEFT JOIN (
+        SELECT cluster FROM {connections} GROUP BY cluster HAVING count(DISTINCT client_id) > 1
+    ) AS s ON s.cluster = n.cluster
 )
 SELECT cluster, topic, topic_id, requests, first_named_at, last_named_at, deleted_at, last_used_at, is_internal, brokers_read,
        covered_from, covered_until, is_covered_long,

@@ -146,6 +146,12 @@ def test_coverage_is_said_by_cluster(tmp_path: Path, scope: Scope) -> None:
     assert missing.endswith("no topic of their clusters can be said to be unused: default/broker 2.")
 
 
+def test_coverage_says_that_a_log_of_one_client_id_may_be_filtered(tmp_path: Path) -> None:
+    named = metadata(7200, ("t", ID), client_id="c")
+    (sentence,) = topics.coverage(Scope(tables(tmp_path, b1=[*BUSY, named])), 1)
+    assert "They show one client id only" in sentence
+
+
 def test_no_filter_on_clients_or_times_makes_a_used_topic_unused(unused: Scope) -> None:
     for filters in (Filters(since=datetime(2100, 1, 1, tzinfo=UTC)), Filters(client="nobody")):
         filtered = Scope(unused.tables, filters)

@@ -29,14 +29,17 @@ def fetch(at: float, topic_id: str | None = None, topic: str | None = None, erro
     )
 
 
-def metadata(at: float, *topics: tuple[str, str | None], error: int = 0, brokers: int = 1) -> bytes:
+def metadata(
+    at: float, *topics: tuple[str, str | None], error: int = 0, brokers: int = 1, client_id: str = "admin"
+) -> bytes:
     listed = [
         {"errorCode": error, "name": name} | ({"topicId": topic_id} if topic_id else {}) | {"partitions": []}
         for name, topic_id in topics
     ]
     nodes = [{"nodeId": number, "host": "h", "port": 1, "rack": None} for number in range(brokers)]
     response = {"brokers": nodes, "topics": listed}
-    return json_record(at=at, api="METADATA", version=12, request={}, response=response, correlation_id=int(at * 10))
+    own = {"connection": "10.0.0.1:9092-10.0.0.3:40001-1", "client_id": client_id, "correlation_id": int(at * 10)}
+    return json_record(at=at, api="METADATA", version=12, request={}, response=response, **own)
 
 
 def deletion(at: float, name: str) -> bytes:
@@ -137,6 +140,8 @@ UNUSED: dict[str, tuple[Logs, list[str]]] = {
     "an answer lists more brokers": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)]}, []),
     "an answer lists as many": ({"b1": [*busy(("t", ID)), metadata(7200, ("t", ID), brokers=2)], "b2": [*BUSY, NAMED]}, ["t"]),
     "where the logs do not cover": ({"b1": [*BUSY, NAMED], "b2": AT_INFO}, []),
+    # A log that was filtered by a client id lacks the others, who may use the topic.
+    "of one client id": ({"b1": [BUSY[0], metadata(1, ("t", ID), client_id="c"), *BUSY[1:]]}, []),
     "silence of less than an hour": ({"b1": [*busy(("never", ID))[:60], metadata(3599, ("never", ID))]}, []),
 }  # fmt: skip
 """Logs, and the topics that count as unused."""
