@@ -192,7 +192,7 @@ class Parser:
                 raise MalformedRecord(
                     "malformed_json", "two records ran into one, or a line break is raw: it is damaged"
                 )
-        elif may_be_two(message) or not data.rstrip(b"\r\n\0").endswith(b"logger)"):
+        elif may_be_two(message, record.text is not None) or not data.rstrip(b"\r\n\0").endswith(b"logger)"):
             raise MalformedRecord(
                 "unfinished", "another record may begin inside this one, as after a broker was killed"
             )

@@ -47,14 +47,16 @@ def text_end(data: bytes, start: int, end: int, lines: int = 8) -> int:
     return 0
 
 
-def may_be_two(message: bytes) -> bool:
+def may_be_two(message: bytes, is_wrapped: bool) -> bool:
     """Return whether a request in text, without its first words, may be a torn one and another one after it.
 
     The other one is whole. If a client wrote its first words, what follows them in the genuine request has a second end of
-    the header, a second tail, or the rest of a body.
+    the header, a second tail, or the rest of a body. In a wrapper, which cuts long lines, it may be the first line that is
+    whole, and the others the end of a request that lost its beginning.
     """
     words = max(map(message.rfind, TEXT_STARTS))
-    return words >= 0 and is_one(message[words:])
+    first = COMPLETED + message.partition(b"\n")[0] if is_wrapped and b"\n" in message else b""
+    return (words >= 0 and is_one(message[words:])) or (is_one(first) and not is_one(COMPLETED + message))
 
 
 def is_one(request: bytes) -> bool:

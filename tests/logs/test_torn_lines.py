@@ -79,6 +79,17 @@ def test_the_rest_of_a_request_that_began_in_another_file_is_rejected(build: Bui
         assert [one.client_id for one in got if isinstance(one, RequestEvent)] == ["before"] * 2
 
 
+@pytest.mark.parametrize(("build", "wrapper"), list(product(TEXT_RECORDS.values(), ["docker", "cri", "journal"])))
+def test_a_request_without_its_first_part_lends_its_end_to_no_other(build: Build, wrapper: str) -> None:
+    whole = wrap(build(client_id="whole"), "kafka", wrapper)
+    parts = wrap(
+        build(client_id="torn", request="; Topics: " + "topic" * 9999, connection="h:1-9.9.9.9:1-1"), "kafka", wrapper
+    )
+    first, *rest = parts.splitlines(True)
+    got = events(whole * 2 + b"".join(rest) + whole)
+    assert [type(one) for one in got] == [RequestEvent, RejectedRecord, RequestEvent], first
+
+
 @pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
 def test_no_client_writes_a_request_of_another_connection_in_any_layout(pattern: str, wrapper: str) -> None:
     for build, begin, forged in product(TEXT_RECORDS.values(), ("x", "x\n"), (FORGED_JSON, FORGED_TEXT)):
