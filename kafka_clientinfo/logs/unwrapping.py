@@ -37,7 +37,7 @@ from .layouts import KAFKA, Layout, form_of
 from .line_records import WINDOW, Kept, LineRecord, in_kafkas_pattern, is_failure, is_unended, receive_all
 from .plain_splitter import PlainSplitter, Splitter
 from .record_marks import COMPLETED
-from .starts import Start, start_of, unreadable_start
+from .starts import Start, split_logger, start_of, unreadable_start
 from .wrappers import SYSLOG, Line, unwrapped
 
 _MAX_UNSETTLED = 64
@@ -95,6 +95,9 @@ class LineSplitter:
         if self._is_over:
             if length:
                 self._take(rest, length)
+                is_whole = rest.rstrip().endswith((b")", b"]", b"}")) or split_logger(rest)[1] is not None
+                if self._open is not None and self._open.is_request and not is_whole:
+                    self._open.finished = False  # a name at the end of the log may be cut
             self._learn_end(2)
             self._end_open()
             return

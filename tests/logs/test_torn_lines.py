@@ -4,10 +4,12 @@ from itertools import pairwise, product
 
 import pytest
 
-from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord, RequestEvent
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent
+from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.unwrapping import splitter_of
 from tests.amounts import one_in, places
 from tests.builders import TEXT_RECORDS, json_record, request_header_struct_record
-from tests.logs.laid_out import Event, events
+from tests.logs.laid_out import Event, comparable, events
 from tests.logs.test_torn import BANNER, FORGED_JSON, FORGED_TEXT, PROCESSOR, ZEROS, Build, alone, read
 from tests.wrapping import KINDS, wrap
 
@@ -88,6 +90,22 @@ def test_a_request_without_its_first_part_lends_its_end_to_no_other(build: Build
     first, *rest = parts.splitlines(True)
     got = events(whole * 2 + b"".join(rest) + whole)
     assert [type(one) for one in got] == [RequestEvent, RejectedRecord, RequestEvent], first
+
+
+@pytest.mark.parametrize(
+    ("build", "pattern"), list(product(TEXT_RECORDS.values(), ["logger_first", "no_logger", "thread_last"]))
+)
+def test_no_request_is_read_that_is_cut_in_its_last_name_at_the_end_of_a_log(build: Build, pattern: str) -> None:
+    log = wrap(build(), pattern, "none")
+    for cut in range(24):
+        data = log * 3 + log[: len(log) - cut]
+        splitter = splitter_of(detect(data), 0, is_over=True)
+        splitter.receive(data)
+        records = [*iter(splitter.next_record, None)]
+        splitter.end()
+        got = [*map(Parser().parse, (*records, *iter(splitter.next_record, None)))]
+        assert {comparable(one) for one in got if isinstance(one, RequestEvent)} == {comparable(alone(build()))}, cut
+        assert len(got) == 4
 
 
 @pytest.mark.parametrize(("pattern", "wrapper"), one_in(3, KINDS))
