@@ -46,11 +46,11 @@ _LEVELS |= {name: name.encode() for name in ("TRACE", "DEBUG", "INFO", "WARN", "
 LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
 """Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
-_OF_ENTRIES = (b'"stream"', b'"_p"', b'"__REALTIME_TIMESTAMP"')
+_OF_ENTRIES = (b'"stream"', b'"_p"', b'"partial_last"', b'"__REALTIME_TIMESTAMP"')
 _PARTS_OF_DOCKER = range(16_000, 17_000)
 """Bytes of a part without a line end; Docker cuts a line into parts of 16 KiB, and may replace bytes at both ends."""
-_MARKS = ("_p", "logtag")
-"""The fields with which fluent-bit marks a part that is not the last, by `P`."""
+_MARKS = {"_p": "P", "logtag": "P", "partial_last": "false", "_partial": True, "source_type": "P"}
+"""Fields, and their values in a part that is not the last, of fluent-bit, Docker's drivers and Vector (all its events have the last)."""
 SYSLOG = b"syslog"
 """The stream of lines of syslog. A line without a head continues one of them, as log4j's syslog layouts write line ends."""
 _MOST_FIELDS = 64
@@ -118,12 +118,12 @@ def _entry(line: bytes) -> Line | None:
         return None
     if "__REALTIME_TIMESTAMP" in entry:
         return _of_journal(entry)
-    marks = [entry[name] for name in _MARKS if name in entry]
+    marks = [entry[name] == mark for name, mark in _MARKS.items() if name in entry]
     log, stream = entry.get("log", entry.get("message") if marks else None), entry.get("stream", "")
     if not isinstance(log, str) or not isinstance(stream, str) or not (marks or "stream" in entry):
         return None
     text = _bytes(log)
-    is_part = marks[0] == "P" if marks else not text.endswith(b"\n") and len(text) in _PARTS_OF_DOCKER
+    is_part = any(marks) if marks else not text.endswith(b"\n") and len(text) in _PARTS_OF_DOCKER
     return Line(text.removesuffix(b"\n"), b"log " + _bytes(stream), not is_part, _event_time(entry))
 
 

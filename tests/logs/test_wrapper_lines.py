@@ -57,6 +57,9 @@ LINES: list[tuple[str, Line | None]] = [
     (f'{{"log":"x\\n","stream":"stdout","time":"{AT}Z"}}', LOG._replace(time=f"{AT}Z".encode())),
     *((f'{{"stream":"stdout","{mark}":"{tag}","{key}":"x"}}', LOG._replace(whole=tag != "P"))
       for mark in ("_p", "logtag") for tag in "PF" for key in ("log", "message")),
+    *((f'{{"source":"stdout","partial_id":"a","partial_last":"{is_last}","log":"x"}}', Line(b"x", b"log ", is_last == "true"))
+      for is_last in ("true", "false")),
+    *((f'{{"message":"x","source_type":"kubernetes_logs",{part}"stream":"stdout"}}', LOG._replace(whole=not part)) for part in ("", '"_partial":true,')),
     *((f'{{"log":"{"x" * size}","stream":"stdout"}}', LOG._replace(text=b"x" * size, whole=size != 16_384))
       for size in (15_999, 16_384, 17_000)),
     ('{"log":"\\ud800","stream":"stdout","time":7}', LOG._replace(text=REPLACED, time=b"1970-01-01T00:00:07.000000Z")),
