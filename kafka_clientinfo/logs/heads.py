@@ -39,7 +39,7 @@ _TAIL = re.compile(
     rb"\s*+(?:(?:\([^()]{1,300}(?:\([^()]{1,300}\)[^()]{0,300})?\)|\[[^\[\]\r\n]{1,300}\]"
     rb"|\| ?[\w.$]{1,255}+ ?\|?|(?:- )?"
     + REQUEST_LOGGERS
-    + rb"|[\w.-]{1,64}+=\S{0,256}+|(?=[^\s\d]{0,255}\d)[\w.:,+-]{1,255}+|<\w{1,64}>|[|;$#~])\s*+){0,8}"
+    + rb"|[\w.-]{1,64}+=\S{0,256}+|(?=[^\s\d]{0,255}\d)[\w.:,+-]{1,255}+|<\w{1,64}>|[|;$#~>])\s*+){0,8}"
 )
 """Brackets, a logger, words with `=` or a digit (a thread, a time, an id), and marks."""
 _USUAL_TAILS = (b"", b" (kafka.request.logger)")
@@ -121,7 +121,7 @@ def may_follow(text: bytes) -> bool:
     """Return whether a pattern or a tool may write this after a message: no words of another one, and no other logger."""
     if text in _USUAL_TAILS:
         return True
-    text = _BRACES.sub(b"", text)
+    text = _BRACES.sub(b"", _COLOUR.sub(b"", text))
     return _TAIL.fullmatch(text) is not None and _NOT_OURS.search(text.strip()) is None
 
 

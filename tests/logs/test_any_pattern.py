@@ -33,7 +33,7 @@ def test_requests_are_read_in_any_pattern(name: str, generation: str) -> None:
 
 
 AFTER = ("\t1795262400462", " (kafka.request.logger)\t1795262400462", f" [{THREAD}]", f" {THREAD}", " {}", " {a=b}", " host=k1", "|",
-         " (RequestChannel.scala:249)", ";", "$", " 6fa459ea-ee8a-11ca-894e-db77e160355e", " 2026-11-21 12:00:00,000", " <EOL>")  # fmt: skip
+         " (RequestChannel.scala:249)", ";", "$", " 6fa459ea-ee8a-11ca-894e-db77e160355e", " 2026-11-21 12:00:00,000", " <EOL>", ">", "\x1b[0m")  # fmt: skip
 
 
 @pytest.mark.parametrize(("after", "generation"), list(product(AFTER, GENERATIONS)))

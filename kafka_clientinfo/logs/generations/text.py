@@ -66,7 +66,7 @@ _TAIL = re.compile(
 """The last group is what the log's pattern writes after the record; after a principal that comes last there is none."""
 _NO_PRINCIPAL = re.compile(r",listener:|\((?:kafka\.request\.logger|kafka\.network\.RequestChannel\$)\)")
 _LONGEST_END = 700
-_AFTER_PRINCIPAL = re.compile(r"[\s\[({<|;$]")
+_AFTER_PRINCIPAL = re.compile(r"[\s\[({<>|;$\x1b]")
 _STARTS = (b" from connection ", b" from client ")
 _MOST_TRIED = 16
 """So many beginnings of a tail are tried, the rightmost first."""
