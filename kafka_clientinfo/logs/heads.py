@@ -50,21 +50,22 @@ _CLOCK = (
     rb"(?P<clock>\d\d:\d\d:\d\d|\d:\d\d:\d\d(?=(?:[,.:]\d{1,9})? ?[AaPp]\.?[Mm]\b))"
     rb"(?:(?:[,.]|:(?=\d{3}(?!\d)))(?P<fraction>\d{1,9})(?!\d)|(?![,.]?\d|:\d{3}(?!\d)))" + _ZONE
 )
-_MONTH = rb"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_MONTH = rb"(?P<month>(?i:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))[A-Za-z]{0,6}"
 _MONTHS = {name: b"%02d" % at for at, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 _FORMS = (
     re.compile(rb"(?<!\d)(?P<year>\d{4})([-/.])(?P<month>\d\d)\2(?P<day>\d\d)[ T_]" + _CLOCK + rb"(?!\d|-\d)"),
     re.compile(rb"(?<!\d)(?P<day>\d\d)\.(?P<month>\d\d)\.(?P<year>\d{4})[ T]" + _CLOCK),
     re.compile(
-        rb"(?<![\d./-])(?P<first>\d\d)([/-])(?P<month>\d\d)\2(?P<last>(?:20)?\d\d)(?P<year>)(?P<day>)[ T:]" + _CLOCK
+        rb"(?<![\d./-])(?P<first>\d\d)([/-])(?P<month>\d\d)\2(?P<last>(?:20)?\d\d)(?P<year>)(?P<day>),?[ T:]" + _CLOCK
     ),
+    re.compile(rb"(?<![\d./-])(?P<first>\d\d)([/-])" + _MONTH + rb"\2(?P<last>\d\d)(?P<year>)(?P<day>)[ T:]" + _CLOCK),
     re.compile(rb"(?<![^\s|])[DI](?P<month>[01]\d)(?P<day>[0-3]\d)(?P<year>) " + _CLOCK),
     re.compile(rb"(?<!\d)(?P<day>\d\d?)[/ .-]" + _MONTH + rb"[/ .-](?P<year>\d{4})[ :T]" + _CLOCK),
     re.compile(
         rb"(?<!\d)(?P<year>19[7-9]\d|2[01]\d\d)(?P<month>\d\d)(?P<day>\d\d)[ T](?P<clock>\d\d:?\d\d:?\d\d)"
         rb"[,.]?+(?:(?P<fraction>\d{3,9})(?!\d)|(?!\d))" + _ZONE + rb"(?!\d)"
     ),
-    re.compile(rb"(?<!\w)" + _MONTH + rb" (?P<day>[ \d]\d)(?:,? (?P<year>\d{4})(?: @)?)? " + _CLOCK),
+    re.compile(rb"(?<!\w)(?<!\d )" + _MONTH + rb" (?P<day>[ \d]\d)(?:,? (?P<year>\d{4})(?: @)?)? " + _CLOCK),
 )
 """Dates and times, the surest first."""
 _NUMBER = re.compile(
@@ -143,7 +144,8 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         found = _date_in(outer) or (None if has_time else found)
     if found is not None:
         time = found.groupdict()
-        month, day, year = _MONTHS.get(time["month"], time["month"]), time["day"].strip().zfill(2), time["year"]
+        month = _MONTHS.get(time["month"].capitalize(), time["month"])
+        day, year = time["day"].strip().zfill(2), time["year"]
         digits = time["clock"].replace(b":", b"").zfill(6)
         hour = int(digits[:2])
         if time["half"] and not 1 <= hour <= 12:
@@ -151,7 +153,8 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         hour = hour % 12 + 12 * (time["half"] in b"Pp") if time["half"] else hour
         clock = b"%02d:%b:%b" % (hour, digits[2:4], digits[4:])
         if "first" in time:
-            date = _only_date(time["first"], month, time["last"], _end_of(latest))
+            orders = 3 if month == time["month"] else 2
+            date = _only_date(time["first"], month, time["last"], _end_of(latest), orders)
             if date is None:
                 return None
             year, month, day = f"{date:%Y %m %d}".encode().split()
@@ -181,11 +184,14 @@ def _date_in(text: bytes) -> re.Match[bytes] | None:
     return None
 
 
-def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime) -> datetime | None:
-    """Return the only date before `end` that three numbers can be, or with a short year the only one in the year before it."""
-    orders = [(last, middle, first), (last, first, middle), (first, middle, last)][: 4 - len(last) // 2]
+def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime, number: int) -> datetime | None:
+    """Return the only date before `end` that three numbers can be, or with a short year the only one in the year before it.
+
+    Of the three orders, so many are tried: the third one, in which the month comes first, not if the month has a name.
+    """
+    orders = [(last, middle, first), (first, middle, last), (last, first, middle)][:number]
     dates = set()
-    for year, month, day in orders:
+    for year, month, day in orders[:: len(last) // 2]:
         with suppress(ValueError):
             dates.add(datetime(2000 + int(year[-2:]), int(month), int(day), tzinfo=UTC))
     dates = {date for date in dates if date <= end}

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from .generations.plain_json import CONNECTION
 from .heads import LONGEST, head_of, is_one_request, may_follow, time_in
-from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP, TEXT_STARTS
+from .record_marks import COMPLETED, OWN_WORDS, PREFIX, REQUEST_LOGGERS, STAMP, TEXT_STARTS, TIME
 from .wrappers import Line, event, stated
 
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(:(?:\d{1,7}|\?))? {1,4}- ")
@@ -37,8 +37,8 @@ _OWN_LOGGER = re.compile(rb" ?\(" + REQUEST_LOGGERS + rb"\)\s*\Z")
 _NAMED = re.compile(REQUEST_LOGGERS + rb"|\brequest\.logger|RequestChannel")
 _ESCAPED = re.compile(rb'[=:\[] ?\\*"[^"]*\Z')
 """The beginning of a value in JSON or logfmt."""
-_LAST_COLUMN = re.compile(rb"[\t|] *(\d{13})(?: *\|{1,2})?\s*\Z")
-"""The time of an event in what the AWS CLI writes as text or a table; the time of receipt comes first."""
+_LAST_COLUMN = re.compile(rb"(?:[\t|]|[)}] | - ) *\[?(\d{13}|" + TIME + rb")\]?(?: *\|{1,2})?\s*\Z")
+"""A time after the message, as in a pattern or in what the AWS CLI writes as text or a table: there that of receipt comes first."""
 _OBJECT_END = re.compile(rb'"softwareVersion":"[^"\\]*"\}(?:,"\w{1,64}":[\d.E-]{1,40})*\}')
 END_WINDOW = 700
 REQUEST_LOGGER = b"kafka.request.logger"
@@ -95,13 +95,16 @@ def message_start(line: Line) -> Start | None:
     if prefix is not None and OWN_WORDS.match(text, prefix.end()):  # the same as below, but faster
         words, own = prefix.end(), prefix[0]
     else:
-        head = head_of(text, line.time is not None, line.latest)
+        last = _LAST_COLUMN.search(text, len(text) - END_WINDOW // 10) if line.time is None else None
+        head = head_of(text, last is not None or line.time is not None, line.latest)
         if head is None:
             return None
         words, time, level = head
-        last = _LAST_COLUMN.search(text, len(text) - END_WINDOW // 10) if line.time is None else None
-        if last is not None and head_of(text, True) == (words, None, level):  # what receives a line states a later time
-            time = min(time or b"", time_in(last[1], line.latest) or time or b"")
+        if last is not None and time is None:  # what receives a line states a later time
+            times = (time_in(one, line.latest) for one in (text[:words], last[1]))
+            time = min(filter(None, times), default=None)
+            if time is None:
+                return None
         level = level or line.level or (b"INFO" if b'"requestApiVersionDeprecated":true' in text else b"DEBUG")
         own = stamp(time or line.time or b"", level)
         logger = REQUEST_LOGGER if _NAMED.search(text, 0, words) else None
@@ -146,9 +149,9 @@ def _quoted(line: Line, fields: Sequence[str]) -> Start | None:
         return None  # it holds several events
     for message in fields:
         others = [one[:LONGEST].encode("utf-8", "replace") for one in fields if one is not message]
-        dates = [date for one in others if (date := time_in(one, line.latest, True)) is not None]
-        numbers = [number for one in others if not dates and (number := time_in(one, line.latest)) is not None]
-        time = min(dates or numbers, default=line.time)  # what receives a line states a later time
+        ways = ((others, True), ([b" ".join(others)], True), (others, False))  # date and time may have a column each
+        times = ([time for one in some if (time := time_in(one, line.latest, is_date))] for some, is_date in ways)
+        time = min(next(filter(None, times), ()), default=line.time)  # what receives a line states a later time
         inner = line._replace(text=message.encode("utf-8", "surrogateescape"), time=time)
         if (start := message_start(inner) or (json_start(inner) if message.startswith("{") else None)) is not None:
             return start._replace(whole=True, escaped=True)

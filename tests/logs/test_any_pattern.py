@@ -148,8 +148,9 @@ def test_a_number_or_mdc_is_no_time_where_a_wrapper_states_one(build: Callable[.
 
 
 @pytest.mark.parametrize(
-    "form", ["EVENTS\t1795262409462\t{}\t1795262400500", "||  1795262409462 |  {} |  1795262400500 ||"]
-)
+    "form", ["EVENTS\t1795262409462\t{}\t1795262400500", "||  1795262409462 |  {} |  1795262400500 ||", "1795262409462\t{}\t2026-11-21 12:00:00,500",
+             "{}\t2026-11-21T12:00:00.500Z", "DEBUG | {} | 2026-11-21 12:00:00,500"]
+)  # fmt: skip
 @pytest.mark.parametrize("build", [json_record, request_header_struct_record])
 def test_the_time_of_receipt_comes_first_in_what_the_aws_cli_writes(build: Callable[..., bytes], form: str) -> None:
     message = build().decode().strip().split("] DEBUG ")[1].removesuffix(" (kafka.request.logger)")
@@ -268,7 +269,7 @@ def event_of(message: str) -> str:
 
 @pytest.mark.parametrize(
     "write",
-    ["12:00:00,000 DEBUG {}".format, "{}".format, "1234567890 [t] DEBUG {}".format, "DEBUG kafka.request.logger - {}".format, "11/12/2020 12:00:00 {}".format,
+    ["12:00:00,000 DEBUG {}".format, "{}".format, "1234567890 [t] DEBUG {}".format, "DEBUG kafka.request.logger - {}".format, "11/12/2020 12:00:00 {}".format, "21 Nov 26 12:00:00,000 DEBUG {}".format,
      event_of, lambda message: event_of(f"12:00:00,000 DEBUG {message}")],
 )  # fmt: skip
 @pytest.mark.parametrize("before", ["", "2026-11-21 12:00:00,000 INFO x\n"], ids=["", "after a client's line"])
