@@ -31,7 +31,7 @@ Their numbers decide, as one line may be a client's text.
 """
 _STARTS = (COMPLETED + b'{"', *TEXT_STARTS)
 _BEGIN = re.compile(rb"\[(?=\d)|\d[\d./-]*[ T]?")
-_REQUEST = re.compile(rb'Completed request:(\{\\?")?')
+_REQUEST = re.compile(rb'Completed request:(?:\{\\?")?')
 
 
 class Layout(NamedTuple):
@@ -98,8 +98,7 @@ def detect(sample: bytes, latest: datetime | None = None) -> Layout:
     without = {form for form, line in first.items() if (start := start_of(line)) and is_unended(start.message)}
     loggers = {form: votes[form, _KAFKAS] + votes[form, _OTHER] for form, _ in votes if form not in without}
     logger_ends = frozenset(form for form, number in loggers.items() if number >= max(1, 3 * votes[form, _NO_LOGGER]))
-    request = next((request for line in lines if (request := _REQUEST.search(line.text))), None)
-    is_json = request is not None and request[1] is not None
+    is_json = next((words[0] for line in lines if (words := _REQUEST.search(line.text))), b"").endswith(b'"')
     is_coloured = any(uncoloured(line) is not line for line in sample.split(b"\n", _SAMPLE_LINES))
     is_kafkas = b"[" not in without and votes[b"[", _KAFKAS] >= max(votes[b"[", _OTHER], votes[b"[", _NO_LOGGER])
     if is_kafkas and not is_coloured and _begins_in_kafkas_pattern(lines):

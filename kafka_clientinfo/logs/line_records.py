@@ -164,9 +164,8 @@ def in_kafkas_pattern(start: Start, text: bytes, logger_ends: bool) -> bytes:
     if not logger or (logger == REQUEST_LOGGER and not start.whole):
         text, at_end = split_logger(text)
         logger = logger or at_end
-    if not logger and logger_ends and not start.whole:
-        return start.stamp + text + b"\n"
-    return start.stamp + text + b" (" + (logger or REQUEST_LOGGER) + b")\n"
+    is_missing = not logger and logger_ends and not start.whole
+    return start.stamp + text + (b"\n" if is_missing else b" (" + (logger or REQUEST_LOGGER) + b")\n")
 
 
 def is_failure(message: bytes) -> bool:

@@ -250,7 +250,6 @@ class PlainSplitter:
         if not end and self._of_others and data.startswith(_JSON, prefix.end()) and strip_logger(data) is None:
             others = self._of_others(record.offset, True)
             others.receive(data)
-            self._pieces.extend(iter(others.next_record, None))
             others.end()
             self._pieces.extend(iter(others.next_record, None))
             return self._pieces.popleft()

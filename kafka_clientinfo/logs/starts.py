@@ -171,10 +171,8 @@ def json_start(line: Line) -> Start | None:
         return inner._replace(whole=True)
     time, level, logger = stated(fields)
     time = time or line.time
-    if time is None and inner is not None:
-        inner = start_of(Line(text, latest=line.latest))
-        return inner and inner._replace(whole=True)
-    inner = start_of(Line(text, time=time)) if text.startswith(b"{") else None
+    is_open = text.startswith(b"{") or (time is None and inner is not None)
+    inner = start_of(Line(text, time=time, latest=line.latest)) if is_open else None
     if inner is not None and OWN_WORDS.match(inner.message):
         return inner._replace(whole=True)
     if time is None:

@@ -58,21 +58,16 @@ class LineSplitter:
         self._keeps_traces = keeps_traces
         self._at = offset
         self._rest = Kept()
-        self._received: Iterator[tuple[bytes, int]] = iter(())
         self._records: deque[RawRecord] = deque()
         self._open: LineRecord | None = None
         self._part: LineRecord | None = None
 
     def receive(self, block: bytes) -> None:
-        self._received = self._physical_lines(block)
-
-    def _physical_lines(self, block: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
         *ended, rest = block.split(b"\n")
-        for line in ended:
-            self._rest.add(line + b"\n")
-            yield self._rest.join(), self._rest.length
-            self._rest = Kept()
+        for end in ended:
+            self._rest.add(end + b"\n")
+            line, self._rest = self._rest, Kept()
+            self._take(line.join(), line.length)
         self._rest.add(rest)
 
     @property
@@ -80,12 +75,7 @@ class LineSplitter:
         return not (self._part or self._rest.length) and (self._open is None or self._open.finished)
 
     def next_record(self) -> RawRecord | None:
-        while not self._records:
-            line = next(self._received, None)
-            if line is None:
-                return None
-            self._take(*line)
-        return self._records.popleft()
+        return self._records.popleft() if self._records else None
 
     def end(self) -> None:
         """Close all records; the last one is unfinished if bytes of it may be missing, or torn if nothing is added to the file."""
@@ -146,8 +136,7 @@ class LineSplitter:
             self._place(part.begin, part.data.join(), part.data.length, line)
 
     def _start(self, line: Line) -> Start | None:
-        start = start_of(line)
-        return unreadable_start(line) if start is None and not self._layout.json_requests else start
+        return start_of(line) or (None if self._layout.json_requests else unreadable_start(line))
 
     def _place(self, begin: int, data: bytes, length: int, line: Line) -> None:
         """Add a whole line to the open record, or begin a record with it."""
@@ -186,8 +175,7 @@ class LineSplitter:
         A client that knows no end of this log writes fewer; one that does could write the logger, too.
         """
         owner = self._open
-        is_whole = self._part is None and owner is not None and owner.data.length <= MAX_RECORD
-        if owner is None or not is_whole or owner.finished or owner.unended < number:
+        if owner is None or self._part or owner.finished or owner.unended < number or owner.data.length > MAX_RECORD:
             return False
         self._ends.discard(form_of(owner.line))
         self._open, self._at = None, owner.begin
