@@ -15,6 +15,7 @@ from kafka_clientinfo.errors import ConfigError, InputError, WarehouseError
 from kafka_clientinfo.logs.unwrapping import split_records
 from kafka_clientinfo.questions.checks import quick_checks
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
+from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.spark.features import conf_value
 from kafka_clientinfo.spark.session_conf import set_where_allowed
@@ -119,17 +120,19 @@ def test_requests_alone_give_the_rows_and_views_of_a_run(spark: Any, at_once: Pa
     stored = Warehouse(spark, at_once)
     requests, files = stored.read("requests"), stored.read("ingested_files") if is_known else None
     names = ["connections", "api_usage", "connection_violations"]
-    names += [] if is_known else ["violations", "client_inventory", "group_protocols", "upgrade_impact"]
+    names += [] if is_known else ["violations", "client_inventory", "group_protocols", "upgrade_impact", "who_connects"]
     for name, rows in kafka_clientinfo.derive(requests, names, files).items():
         assert name not in table_specs() or rows.columns == list(table_specs()[name].column_names)
-        assert rows_of(rows) == rows_of(stored.read(name)), name
+        assert rows_of(rows) == rows_of(SparkTables(spark, str(at_once)).relation(name)), name
     assert rows_of(requests.transform(kafka_clientinfo.sessions())) == rows_of(stored.read("connections"))
 
 
 def test_what_requests_do_not_hold_is_named(spark: Any) -> None:
     requests = spark.sql(no_rows(table_specs()["requests"]))
-    for name in ("topic_usage", "requests", "sessions"):
-        says = f"'{name}' is not derived of requests alone; give views of them, or some of api_usage, "
+    for name in ("topic_usage", "who_uses_topics", "requests", "judged_requests", "sessions"):
+        says = (
+            rf"'{name}' is not derived of requests alone; give views of them, or some of api_usage(, (?!judged)\w+)+$"
+        )
         with pytest.raises(ConfigError, match=says):
             kafka_clientinfo.derive(requests, [name])
     with pytest.raises(InputError, match="the relation of requests has no column connection_id; give rows as the data"):

@@ -14,8 +14,8 @@ from ..ingestion.stored_requests import files_of
 from ..spark.arrow_rows import collect_by_name, relation_of
 from ..spark.features import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, sized
-from ..tables.spec import RUN, table_spec
-from ..tables.views import SPARK, ViewSettings, definition, is_view, stored_tables
+from ..tables.spec import RUN, table_spec, table_specs
+from ..tables.views import SPARK, ViewSettings, definition, is_view, stored_tables, views, words
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
@@ -47,7 +47,7 @@ def derive(
     Args:
         requests: rows of the table `requests`, as the data source `kafka_request_log` gives them; all of each connection
             id. Other columns, as `path`, do no harm.
-        names: tables and views, as `connections` and `violations`; one alone, or several.
+        names: tables and views, as `connections` and `who_connects`; one alone, or several.
         files: rows of `ingested_files` for these requests; None infers them of the requests. Then the broker's own log is
             not known: its starts, unless requests show them, and its limit for idle connections.
         settings: of the rules; defaults when None.
@@ -73,7 +73,7 @@ def derive(
         stored = {LEDGER: ledger_of(spark, by_id.values()), "failed_requests": failed}
         tables = {table for name in names for table in stored_tables(name)}
         wanted = steps().keys() & tables
-        read = read_by_others() | (tables if any(map(is_view, names)) else set())
+        read = read_by_others() | (set() if table_specs().keys() >= {*names} else tables)
         made = given(requests, periods_of(by_id.values(), settings), settings, partial(relation_of, spark))
         make_all(wanted, made, lambda name, rows: _cached(rows) if name in read else rows)
         made |= {name: relation_of(spark, ROWS[name](), table_spec(name).ddl) for name in ROWS.keys() & tables}
@@ -84,9 +84,8 @@ def _check(names: Iterable[str]) -> None:
     for name in names:
         tables = stored_tables(name)
         if not tables or name in ("requests", LEDGER) or not _OF_LOGS.isdisjoint(tables):
-            raise ConfigError(
-                f"{name!r} is not derived of requests alone; give views of them, or some of {', '.join(sorted(steps()))}"
-            )
+            derived = ", ".join(sorted(steps().keys() & table_specs().keys()))
+            raise ConfigError(f"{name!r} is not derived of requests alone; give views of them, or some of {derived}")
 
 
 def _cached(rows: DataFrame) -> DataFrame:
@@ -103,10 +102,12 @@ def _answers(names: Iterable[str], tables: Mapping[str, Any], settings: Settings
         return f"(\n{definition(name, SPARK, view_settings, relation)}\n)" if is_view(name) else f"\0{name}\0"
 
     def answer(name: str) -> Any:
-        if not is_view(name):
+        if name in table_specs():
             return shaped(tables[name], table_spec(name), RUN)
+        question = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
+        query = question.format_map({other: relation(other) for other in words(question)})
         # PySpark puts relations in the place of names in braces; the query's own are those of regular expressions.
-        query = f"SELECT * FROM {relation(name)}".replace("{", "{{").replace("}", "}}")
+        query = query.replace("{", "{{").replace("}", "}}")
         return tables["requests"].sparkSession.sql(re.sub("\0(.+?)\0", r"{\1}", query), **tables)
 
     return {name: answer(name) for name in names}

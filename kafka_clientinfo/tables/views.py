@@ -195,9 +195,10 @@ def is_view(name: str) -> bool:
 
 def stored_tables(name: str) -> list[str]:
     """Return the names of the stored tables that a view is answered from; of a table, its own."""
-    if not is_view(name):
+    query = views()[name].sql if name in views() else definitions().get(name)
+    if query is None:
         return [name] if name in table_specs() else []
-    return list(dict.fromkeys(table for other in words(definitions()[name]) for table in stored_tables(other)))
+    return list(dict.fromkeys(table for other in words(query) for table in stored_tables(other)))
 
 
 def definition(name: str, dialect: Dialect, settings: ViewSettings, relation: Callable[[str], str]) -> str:
