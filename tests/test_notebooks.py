@@ -100,7 +100,7 @@ class TestNotebooks:
         assert done.names["at_release"] == breaking
         nearest = run("upgrade_readiness", target="4.0")  # the nearest release that was measured
         assert {row["verdict"]: row["count"] for row in nearest.shown[0]} == counts
-        with pytest.raises(ConfigError, match=r"no release of 9\.9 was measured"):
+        with pytest.raises(ConfigError, match=r"no release '9\.9' is known here"):
             run("upgrade_readiness", target="9.9")
 
     def test_a_misbehaving_client_is_the_worst_one_or_the_one_that_is_named(self, run: Any) -> None:
