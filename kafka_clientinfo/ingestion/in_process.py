@@ -120,7 +120,8 @@ class Reading:
 
     `waiting` is called before every read of standard input, and several times a second while that is silent; `on_read`, with the
     bytes on disk of every read. `size` is the bytes on disk of what is read; 0 if that is not known. `start_over`, which
-    drops the rows so far, lets several processes read large files: if their rows do not fit together, all are read again.
+    drops the rows so far, lets several processes read large files of this machine: if
+    their rows do not fit together, all are read again.
     """
 
     def __init__(
@@ -151,7 +152,8 @@ class Reading:
             self.size = plan.size_on_disk
             # no later reading waits for the rest of a record
             files = [replace(file, is_over=is_quiet(file.file)) for file in plan.files]
-            if self._start_over is not None and processes_for(plan.size) > 1:
+            is_local = not any(file.file.root for file in files)  # clients of stores do not survive a fork
+            if self._start_over is not None and is_local and processes_for(plan.size) > 1:
                 with suppress(OSError, NotImplementedError):  # no room for processes, or none are allowed
                     self._processes = Processes(files, plan.size, self._settings)
             return [Split(file, 0, None) for file in files]

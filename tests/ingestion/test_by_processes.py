@@ -84,6 +84,19 @@ def test_this_process_reads_where_another_one_is_killed(folder: Path, monkeypatc
     assert read(folder, True) == (expected, problems, 1)
 
 
+def test_this_process_reads_what_lies_in_a_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = pytest.importorskip("fsspec", reason="fsspec is not installed").filesystem("memory")
+    log = next(folder.glob("kafka-2.4.1/kafka-request.log"))
+    store.pipe_file("/forked/kafka-request.log", log.read_bytes())
+    monkeypatch.setattr(in_process, "Processes", forbidden)
+    assert Reading(["memory://forked/kafka-request.log"], Settings(), True, start_over=lambda: None).size == BYTES
+    store.rm("/forked", recursive=True)
+
+
+def forbidden(*_: Any) -> None:
+    raise AssertionError("a process was forked")
+
+
 def killed(*_: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
