@@ -23,7 +23,7 @@ from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
-from .by_processes import Processes, processes_for
+from .by_processes import Processes, divided
 from .copies import Candidate
 from .discovery import Logs, find_logs, is_quiet, listed_logs, with_server_logs
 from .plan import make_plan, planned_file
@@ -120,8 +120,7 @@ class Reading:
 
     `waiting` is called before every read of standard input, and several times a second while that is silent; `on_read`, with the
     bytes on disk of every read. `size` is the bytes on disk of what is read; 0 if that is not known. `start_over`, which
-    drops the rows so far, lets several processes read large files of this machine: if
-    their rows do not fit together, all are read again.
+    drops the rows so far, lets several processes read large files of this machine: if their rows do not fit together, all are read again.
     """
 
     def __init__(
@@ -152,10 +151,9 @@ class Reading:
             self.size = plan.size_on_disk
             # no later reading waits for the rest of a record
             files = [replace(file, is_over=is_quiet(file.file)) for file in plan.files]
-            is_local = not any(file.file.root for file in files)  # clients of stores do not survive a fork
-            if self._start_over is not None and is_local and processes_for(plan.size) > 1:
+            if self._start_over is not None and (tasks := divided(files, plan.size, self._settings)):
                 with suppress(OSError, NotImplementedError):  # no room for processes, or none are allowed
-                    self._processes = Processes(files, plan.size, self._settings)
+                    self._processes = Processes(tasks, self._settings)
             return [Split(file, 0, None) for file in files]
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")

@@ -113,6 +113,13 @@ class Split(NamedTuple):
     start: int
     end: int | None
 
+    @property
+    def size(self) -> int:
+        """The bytes of log that it reads, estimated for a compressed file."""
+        if self.file.compressed:
+            return self.file.size_on_disk * _COMPRESSION
+        return max(0, (self.file.size_on_disk if self.end is None else self.end) - self.start)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -170,17 +177,12 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
 
 def in_tasks(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
     """Divide splits among tasks of about equal bytes; a task costs a tenth of a second before it reads anything."""
-
-    def size(split: Split) -> int:
-        end = split.end if split.end is not None else max(split.file.size_on_disk, split.start + 1)
-        return end - split.start
-
     bins: list[list[Split]] = [[] for _ in range(max(1, min(tasks, len(splits))))]
     sizes = [0] * len(bins)
-    for split in sorted(splits, key=lambda item: (-size(item), item.file.path, item.start)):
+    for split in sorted(splits, key=lambda item: (-item.size, item.file.path, item.start)):
         lightest = sizes.index(min(sizes))
         bins[lightest].append(split)
-        sizes[lightest] += size(split)
+        sizes[lightest] += max(1, split.size)
     return tuple(tuple(content) for content in bins if content)
 
 

@@ -43,8 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (in_process, by_processes):
-        monkeypatch.setattr(module, "processes_for", lambda _: 2)
+    monkeypatch.setattr(by_processes, "processes_for", lambda _: 2)
     monkeypatch.setattr(by_processes, "_LEAST_BYTES", 100_000)
     monkeypatch.setattr(by_processes, "_MOST_BYTES", 300_000)
 
@@ -82,6 +81,13 @@ def test_this_process_reads_where_another_one_is_killed(folder: Path, monkeypatc
     expected, problems, _ = read(folder, False)
     monkeypatch.setattr(by_processes, "_read", killed)
     assert read(folder, True) == (expected, problems, 1)
+
+
+def test_this_process_reads_a_large_file_that_cannot_be_divided(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = next(folder.glob("kafka-2.4.1/kafka-request.log"))
+    log.write_bytes(b"".join(b"2026-11-21T12:00:00.0Z stdout F " + line for line in log.open("rb")))
+    monkeypatch.setattr(in_process, "Processes", forbidden)
+    assert Reading([str(folder)], Settings(), True, start_over=lambda: None).size > BYTES
 
 
 def test_this_process_reads_what_lies_in_a_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
