@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,26 +36,11 @@ def processes_for(size: int) -> int:
     return max(1, min(cores, _MOST_PROCESSES, size // _LEAST_BYTES))
 
 
-def divided(files: Sequence[PlannedFile], size: int, settings: Settings) -> Sequence[Sequence[Split]]:
-    """Divide files of so many bytes among tasks for several processes; return none if this process should read alone.
-
-    It should if there is little to read, if a file is in a store, as its client does not survive a fork, and if a file that
-    cannot be divided is so large that memory may not hold its rows.
-    """
-    count = processes_for(size)
-    number = count * -(-size // (count * _MOST_BYTES))
-    splits = [split for file in files for split in splits_of(file, replace(settings, split_bytes=_LEAST_BYTES), number)]
-    fits = not any(split.file.file.root or split.size > 2 * _MOST_BYTES for split in splits)
-    tasks = in_tasks(splits, number) if count > 1 and fits else ()
-    return tasks if len(tasks) > 1 else ()
-
-
 class Processes:
-    """Processes that read tasks from when this is made; they are forked on Linux, so make it before other threads."""
+    """Processes that read tasks from when this is made."""
 
-    def __init__(self, tasks: Sequence[Sequence[Split]], settings: Settings) -> None:
+    def __init__(self, count: int, tasks: Sequence[Sequence[Split]], settings: Settings) -> None:
         context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-        count = min(len(tasks), processes_for(sum(split.size for task in tasks for split in task)))
         self._executor = ProcessPoolExecutor(count, context, _begin)
         self._tasks: set[Future[Done]] = {
             self._executor.submit(_read, task, settings.log_zone, settings.topics) for task in tasks
@@ -68,6 +54,24 @@ class Processes:
                 yield task.result()
         finally:
             self._executor.shutdown(cancel_futures=True)
+
+
+def started(files: Sequence[PlannedFile], size: int, settings: Settings) -> Processes | None:
+    """Let processes begin to read files of so many bytes; return None if this process should read alone.
+
+    It should if there is little to read, if a file is in a store, as its client does not survive a fork, if a file that
+    cannot be divided is so large that memory may not hold its rows, or if no process can be made. Call it before there are
+    other threads: on Linux the processes are forked.
+    """
+    count = processes_for(size)
+    number = count * -(-size // (count * _MOST_BYTES))
+    finely = replace(settings, split_bytes=_LEAST_BYTES)
+    splits = [split for file in files for split in splits_of(file, finely, number)]
+    fits = not any(split.file.file.root or split.size > 2 * _MOST_BYTES for split in splits)
+    if min(count, len(splits)) > 1 and fits:
+        with suppress(OSError, NotImplementedError):
+            return Processes(count, in_tasks(splits, number), settings)
+    return None
 
 
 def _begin() -> None:

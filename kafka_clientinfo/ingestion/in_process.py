@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -23,7 +23,7 @@ from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
 from .arrow_schema import Part
-from .by_processes import Processes, divided
+from .by_processes import Processes, started
 from .copies import Candidate
 from .discovery import Logs, find_logs, is_quiet, listed_logs, with_server_logs
 from .plan import make_plan, planned_file
@@ -151,9 +151,8 @@ class Reading:
             self.size = plan.size_on_disk
             # no later reading waits for the rest of a record
             files = [replace(file, is_over=is_quiet(file.file)) for file in plan.files]
-            if self._start_over is not None and (tasks := divided(files, plan.size, self._settings)):
-                with suppress(OSError, NotImplementedError):  # no room for processes, or none are allowed
-                    self._processes = Processes(tasks, self._settings)
+            if self._start_over is not None:
+                self._processes = started(files, plan.size, self._settings)
             return [Split(file, 0, None) for file in files]
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")

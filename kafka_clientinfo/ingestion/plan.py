@@ -52,7 +52,7 @@ def make_plan(
     """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
     planning = _Planning(settings, tasks, retained_from)
-    planning.sort(at_once(planning.look_at, stored))
+    planning.group(at_once(planning.look_at, stored))
     planning.settle(ledger)
     order = {file.path: number for number, file in enumerate(stored)}
     chosen = tuple(sorted(planning.files, key=lambda planned: order[planned.path]))
@@ -87,7 +87,7 @@ class _Planning:
             return Problem(file.path, kind, beginning.error or why)
         return Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
 
-    def sort(self, found: Iterable[Candidate | Problem]) -> None:
+    def group(self, found: Iterable[Candidate | Problem]) -> None:
         for one in found:
             if isinstance(one, Problem):
                 self.problems.append(one)

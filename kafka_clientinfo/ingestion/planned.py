@@ -140,20 +140,13 @@ class Plan:
 
     @property
     def size(self) -> int:
-        return sum(
-            file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.size_on_disk - file.resume_at)
-            for file in self.files
-        )
+        return sum(split.size for content in self.splits for split in content)
 
     @property
     def size_on_disk(self) -> int:
         """The bytes on disk that the tasks read; compressed files count whole, as they are read from the beginning."""
-        size = 0
-        for file, start, end in (split for content in self.splits for split in content):
-            size += (
-                file.size_on_disk if file.compressed else max(0, (file.size_on_disk if end is None else end) - start)
-            )
-        return size
+        splits = (split for content in self.splits for split in content)
+        return sum(split.file.size_on_disk if split.file.compressed else split.size for split in splits)
 
     def with_whole_files(self, file_ids: Collection[str]) -> "Plan":
         splits = [split for content in self.splits for split in content if split.file.file_id not in file_ids]

@@ -153,8 +153,8 @@ def time_in(head: bytes, latest: datetime | None = None, has_time: bool = False)
         hour = hour % 12 + 12 * (time["half"] in b"Pp") if time["half"] else hour
         clock = b"%02d:%b:%b" % (hour, digits[2:4], digits[4:])
         if "first" in time:
-            orders = 3 if month == time["month"] else 2
-            date = _only_date(time["first"], month, time["last"], _end_of(latest), orders)
+            is_named = month != time["month"]
+            date = _only_date(time["first"], month, time["last"], _end_of(latest), is_named)
             if date is None:
                 return None
             year, month, day = f"{date:%Y %m %d}".encode().split()
@@ -184,14 +184,16 @@ def _date_in(text: bytes) -> re.Match[bytes] | None:
     return None
 
 
-def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime, number: int) -> datetime | None:
+def _only_date(first: bytes, middle: bytes, last: bytes, end: datetime, is_named: bool) -> datetime | None:
     """Return the only date before `end` that three numbers can be, or with a short year the only one in the year before it.
 
-    Of the three orders, so many are tried: the third one, in which the month comes first, not if the month has a name.
+    `is_named` says that the month, in the middle, has a name.
     """
-    orders = [(last, middle, first), (first, middle, last), (last, first, middle)][:number]
+    orders = [(last, middle, first)]
+    orders += [] if is_named else [(last, first, middle)]
+    orders += [(first, middle, last)] if len(last) == 2 else []
     dates = set()
-    for year, month, day in orders[:: len(last) // 2]:
+    for year, month, day in orders:
         with suppress(ValueError):
             dates.add(datetime(2000 + int(year[-2:]), int(month), int(day), tzinfo=UTC))
     dates = {date for date in dates if date <= end}

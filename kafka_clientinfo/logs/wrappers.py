@@ -50,7 +50,10 @@ _OF_ENTRIES = (b'"stream"', b'"_p"', b'"partial_last"', b'"__REALTIME_TIMESTAMP"
 _PARTS_OF_DOCKER = range(16_000, 17_000)
 """Bytes of a part without a line end; Docker cuts a line into parts of 16 KiB, and may replace bytes at both ends."""
 _MARKS = {"_p": "P", "logtag": "P", "partial_last": "false", "_partial": True, "source_type": "P"}
-"""Fields, and their values in a part that is not the last, of fluent-bit, Docker's drivers and Vector (all its events have the last)."""
+"""Fields, and their values in a part that is not the last, of fluent-bit, Docker's drivers and Vector.
+
+`source_type` stands in all events of Vector, and is never `P`: of a whole line it is the only mark.
+"""
 SYSLOG = b"syslog"
 """The stream of lines of syslog. A line without a head continues one of them, as log4j's syslog layouts write line ends."""
 _MOST_FIELDS = 64

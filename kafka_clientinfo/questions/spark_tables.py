@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ..spark.arrow_rows import collect
 from ..spark.failures import failure_message
 from ..spark.session_conf import REQUEST_BYTES, sized
-from ..tables.views import is_view, views
+from ..tables.views import is_view, query_of
 from ..warehouse import ddl
 from ..warehouse.creation import store_view
 from ..warehouse.reading import Reader
@@ -46,8 +46,7 @@ class SparkTables:
             return Rows(tuple(rows.columns), collect(rows))
 
     def relation(self, name: str) -> DataFrame:
-        statement = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
-        return self._spark.sql(bind(statement, None, self._lake.relation)[0])
+        return self._spark.sql(bind(query_of(name), None, self._lake.relation)[0])
 
 
 def store_views(lake: Warehouse, names: Iterable[str]) -> dict[str, str]:

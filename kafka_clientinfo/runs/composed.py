@@ -11,11 +11,12 @@ from ..config.settings import Settings
 from ..coverage.periods import periods_of, with_log_coverage
 from ..errors import ConfigError
 from ..ingestion.stored_requests import files_of
+from ..questions.queries import bind
 from ..spark.arrow_rows import collect_by_name, relation_of
 from ..spark.features import checkpointed
 from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.spec import RUN, table_spec, table_specs
-from ..tables.views import SPARK, ViewSettings, definition, is_view, stored_tables, views, words
+from ..tables.views import SPARK, ViewSettings, definition, is_view, query_of, stored_tables
 from ..warehouse.ddl import no_rows
 from ..warehouse.replacement import shaped
 from ..warehouse.state import LEDGER
@@ -104,8 +105,7 @@ def _answers(names: Iterable[str], tables: Mapping[str, Any], settings: Settings
     def answer(name: str) -> Any:
         if name in table_specs():
             return shaped(tables[name], table_spec(name), RUN)
-        question = views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
-        query = question.format_map({other: relation(other) for other in words(question)})
+        query, _ = bind(query_of(name), None, relation)
         # PySpark puts relations in the place of names in braces; the query's own are those of regular expressions.
         query = query.replace("{", "{{").replace("}", "}}")
         return tables["requests"].sparkSession.sql(re.sub("\0(.+?)\0", r"{\1}", query), **tables)

@@ -162,6 +162,11 @@ def views() -> dict[str, View]:
     return {name: View(name, comment, written_out(query)) for name, (comment, query) in questions.items()}
 
 
+def query_of(name: str) -> str:
+    """Return the query of a question, or of all rows of a table or declared view, with names of these in braces."""
+    return views()[name].sql if name in views() else f"SELECT * FROM {{{name}}}"
+
+
 @lru_cache(maxsize=1)
 def definitions() -> dict[str, str]:
     """Return the queries of the declared views and of their parts, as written, each after those that it reads."""
@@ -195,9 +200,9 @@ def is_view(name: str) -> bool:
 
 def stored_tables(name: str) -> list[str]:
     """Return the names of the stored tables that a view is answered from; of a table, its own."""
-    query = views()[name].sql if name in views() else definitions().get(name)
-    if query is None:
+    if name not in views() and not is_view(name):
         return [name] if name in table_specs() else []
+    query = definitions()[name] if is_view(name) else query_of(name)
     return list(dict.fromkeys(table for other in words(query) for table in stored_tables(other)))
 
 

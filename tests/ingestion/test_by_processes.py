@@ -11,7 +11,7 @@ import pytest
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import by_processes, in_process
+from kafka_clientinfo.ingestion import by_processes
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.worker import SplitReader
 from kafka_clientinfo.scan import MemoryTables
@@ -86,7 +86,7 @@ def test_this_process_reads_where_another_one_is_killed(folder: Path, monkeypatc
 def test_this_process_reads_a_large_file_that_cannot_be_divided(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = next(folder.glob("kafka-2.4.1/kafka-request.log"))
     log.write_bytes(b"".join(b"2026-11-21T12:00:00.0Z stdout F " + line for line in log.open("rb")))
-    monkeypatch.setattr(in_process, "Processes", forbidden)
+    monkeypatch.setattr(by_processes, "Processes", forbidden)
     assert Reading([str(folder)], Settings(), True, start_over=lambda: None).size > BYTES
 
 
@@ -94,7 +94,7 @@ def test_this_process_reads_what_lies_in_a_store(folder: Path, monkeypatch: pyte
     store = pytest.importorskip("fsspec", reason="fsspec is not installed").filesystem("memory")
     log = next(folder.glob("kafka-2.4.1/kafka-request.log"))
     store.pipe_file("/forked/kafka-request.log", log.read_bytes())
-    monkeypatch.setattr(in_process, "Processes", forbidden)
+    monkeypatch.setattr(by_processes, "Processes", forbidden)
     assert Reading(["memory://forked/kafka-request.log"], Settings(), True, start_over=lambda: None).size == BYTES
     store.rm("/forked", recursive=True)
 
